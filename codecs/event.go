@@ -32,6 +32,22 @@ const (
 	TypeDispatch     = "batch.dispatch"
 	TypeDeadLetter   = "dead-letter"
 	TypeCommandReply = "batch.command-reply"
+
+	TypeJobRequested  = "job.requested"
+	TypeJobCommand    = "job.command"
+	TypeJobNudge      = "job.nudge"
+	TypeTaskCompleted = "step.task-completed"
+	TypeSplitProposed = "split.proposed"
+	TypeBatchEnded    = "step.batch-ended"
+	TypeTask          = "task"
+	TypeManifestChunk = "manifest.chunk"
+
+	TypeJobStarted    = "job.started"
+	TypeStepStarted   = "step.started"
+	TypeStepCompleted = "step.completed"
+	TypeJobCompleted  = "job.completed"
+	TypeJobFailed     = "job.failed"
+	TypeJobCancelled  = "job.cancelled"
 )
 
 // prototypes maps an event name to its empty data message.
@@ -63,6 +79,22 @@ var prototypes = map[string]proto.Message{
 	TypeTaskOutcome: (*TaskOutcome)(nil),
 	TypeDispatch:    (*Dispatch)(nil),
 	TypeDeadLetter:  (*DeadLetter)(nil),
+
+	TypeJobRequested:  (*JobRequested)(nil),
+	TypeJobCommand:    (*JobCommand)(nil),
+	TypeJobNudge:      (*JobNudge)(nil),
+	TypeTaskCompleted: (*TaskCompleted)(nil),
+	TypeSplitProposed: (*SplitProposed)(nil),
+	TypeBatchEnded:    (*BatchEnded)(nil),
+	TypeTask:          (*Task)(nil),
+	TypeManifestChunk: (*ManifestChunk)(nil),
+
+	TypeJobStarted:    (*JobEvent)(nil),
+	TypeStepStarted:   (*JobEvent)(nil),
+	TypeStepCompleted: (*JobEvent)(nil),
+	TypeJobCompleted:  (*JobEvent)(nil),
+	TypeJobFailed:     (*JobEvent)(nil),
+	TypeJobCancelled:  (*JobEvent)(nil),
 }
 
 // Event is a decoded input record, as a machine sees it.

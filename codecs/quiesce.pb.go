@@ -611,6 +611,7 @@ type Owner struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	Step          string                 `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
+	Key           string                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"` // key of the job's row in quiesce.jobs; absent = job
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -655,6 +656,13 @@ func (x *Owner) GetJob() string {
 func (x *Owner) GetStep() string {
 	if x != nil {
 		return x.Step
+	}
+	return ""
+}
+
+func (x *Owner) GetKey() string {
+	if x != nil {
+		return x.Key
 	}
 	return ""
 }
@@ -2502,10 +2510,11 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x0fno_progress_for\x18\x03 \x01(\x03R\rnoProgressFor\x12\x1f\n" +
 	"\vseal_within\x18\x04 \x01(\x03R\n" +
 	"sealWithin\x12'\n" +
-	"\x0fcomplete_within\x18\x05 \x01(\x03R\x0ecompleteWithin\"-\n" +
+	"\x0fcomplete_within\x18\x05 \x01(\x03R\x0ecompleteWithin\"?\n" +
 	"\x05Owner\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x12\n" +
-	"\x04step\x18\x02 \x01(\tR\x04step\"j\n" +
+	"\x04step\x18\x02 \x01(\tR\x04step\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\"j\n" +
 	"\fSubscription\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x1a\n" +
