@@ -39,6 +39,8 @@ const (
 	TypeTaskCompleted = "step.task-completed"
 	TypeSplitProposed = "split.proposed"
 	TypeBatchEnded    = "step.batch-ended"
+	TypeJobEnded      = "job.ended"
+	TypeJobAdmission  = "job.admission"
 	TypeTask          = "task"
 	TypeManifestChunk = "manifest.chunk"
 
@@ -86,6 +88,8 @@ var prototypes = map[string]proto.Message{
 	TypeTaskCompleted: (*TaskCompleted)(nil),
 	TypeSplitProposed: (*SplitProposed)(nil),
 	TypeBatchEnded:    (*BatchEnded)(nil),
+	TypeJobEnded:      (*JobEnded)(nil),
+	TypeJobAdmission:  (*JobAdmission)(nil),
 	TypeTask:          (*Task)(nil),
 	TypeManifestChunk: (*ManifestChunk)(nil),
 

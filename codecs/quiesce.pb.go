@@ -1636,6 +1636,7 @@ type CommandArgs struct {
 	Reason        string                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	Outcomes      []string               `protobuf:"bytes,7,rep,name=outcomes,proto3" json:"outcomes,omitempty"`     // redrive: which outcomes become pending again
 	Difference    string                 `protobuf:"bytes,8,opt,name=difference,proto3" json:"difference,omitempty"` // inconsistent: what a watchdog found
+	Watcher       string                 `protobuf:"bytes,9,opt,name=watcher,proto3" json:"watcher,omitempty"`       // watch: key of the job's row that is told when the batch ends
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1722,6 +1723,13 @@ func (x *CommandArgs) GetOutcomes() []string {
 func (x *CommandArgs) GetDifference() string {
 	if x != nil {
 		return x.Difference
+	}
+	return ""
+}
+
+func (x *CommandArgs) GetWatcher() string {
+	if x != nil {
+		return x.Watcher
 	}
 	return ""
 }
@@ -2613,7 +2621,7 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x05round\x18\x06 \x01(\rR\x05round\x1a;\n" +
 	"\rProducedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x8d\x02\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\xa7\x02\n" +
 	"\vCommandArgs\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x123\n" +
 	"\tdeadlines\x18\x02 \x01(\v2\x15.quiesce.v1.DeadlinesR\tdeadlines\x12\x1f\n" +
@@ -2625,7 +2633,8 @@ const file_quiesce_proto_rawDesc = "" +
 	"\boutcomes\x18\a \x03(\tR\boutcomes\x12\x1e\n" +
 	"\n" +
 	"difference\x18\b \x01(\tR\n" +
-	"difference\"w\n" +
+	"difference\x12\x18\n" +
+	"\awatcher\x18\t \x01(\tR\awatcher\"w\n" +
 	"\fBatchCommand\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04verb\x18\x02 \x01(\tR\x04verb\x12+\n" +
