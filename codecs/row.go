@@ -6,6 +6,15 @@ import (
 	"fmt"
 )
 
+// Row is the decoded state of one table record: a header row (key = batch or job id) or a part row that lives on the
+// same partition (key = id 0x00 ...). Its machine owns the type; the runtime moves it.
+type Row interface {
+	// AppendBinary appends the row's bytes to b. Called once per cut, whatever the number of events in it.
+	AppendBinary(b []byte) ([]byte, error)
+	// String is one stable line.
+	String() string
+}
+
 // RowHeader starts the value of every record of a table and of the compacted outputs that follow it.
 //
 //	0      1       2          10          18

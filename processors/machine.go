@@ -2,14 +2,8 @@ package processors
 
 import "github.com/quiesce/quiesce/codecs"
 
-// Row is the decoded state of one table record: a header row (key = batch or job id) or a part row that lives on the
-// same partition (key = id 0x00 ...). Its machine owns the type; the runtime moves it.
-type Row interface {
-	// AppendBinary appends the row's bytes to b. Called once per cut, whatever the number of events in it.
-	AppendBinary(b []byte) ([]byte, error)
-	// String is one stable line.
-	String() string
-}
+// Row is the decoded state of one table record; see codecs.Row.
+type Row = codecs.Row
 
 // Machine is a pure state machine over one input topic. It reads no clock, no randomness and nothing but its arguments:
 // the same rows and event always give the same rows and messages. Rows may be changed in place.
