@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/quiesce/quiesce/internal/broker"
 	"github.com/quiesce/quiesce/internal/broker/brokertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { brokertest.Main(m) }
 
 func TestStartOnATakenPort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
