@@ -1,6 +1,10 @@
 package codecs
 
-import "google.golang.org/protobuf/proto"
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+)
 
 // Names of the event types. On the wire they are quiesce.<name>.v1.
 const (
@@ -99,6 +103,15 @@ var prototypes = map[string]proto.Message{
 	TypeJobCompleted:  (*JobEvent)(nil),
 	TypeJobFailed:     (*JobEvent)(nil),
 	TypeJobCancelled:  (*JobEvent)(nil),
+}
+
+// NewData returns an empty data message of an event type; an error wraps ErrUnknownType.
+func NewData(name string) (proto.Message, error) {
+	m, ok := prototypes[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %q", ErrUnknownType, name)
+	}
+	return m.ProtoReflect().New().Interface(), nil
 }
 
 // Event is a decoded input record, as a machine sees it.

@@ -38,7 +38,9 @@ type StepRow struct {
 	EndedAt       int64                  `protobuf:"varint,10,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
 	Reason        string                 `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
 	Attempts      uint32                 `protobuf:"varint,12,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	Drained       bool                   `protobuf:"varint,13,opt,name=drained,proto3" json:"drained,omitempty"` // fan-out: manifest chunks were removed
+	Drained       bool                   `protobuf:"varint,13,opt,name=drained,proto3" json:"drained,omitempty"`                                                    // fan-out: manifest chunks were removed
+	Run           string                 `protobuf:"bytes,14,opt,name=run,proto3" json:"run,omitempty"`                                                             // fan-out: run id of the batch
+	BatchState    State_Code             `protobuf:"varint,15,opt,name=batch_state,json=batchState,proto3,enum=quiesce.v1.State_Code" json:"batch_state,omitempty"` // last known end of the batch
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -162,6 +164,20 @@ func (x *StepRow) GetDrained() bool {
 		return x.Drained
 	}
 	return false
+}
+
+func (x *StepRow) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *StepRow) GetBatchState() State_Code {
+	if x != nil {
+		return x.BatchState
+	}
+	return State_unspecified
 }
 
 type CommandAnswer struct {
@@ -750,7 +766,7 @@ const file_job_row_proto_rawDesc = "" +
 	"\n" +
 	"\rjob_row.proto\x12\n" +
 	"quiesce.v1\x1a\n" +
-	"jobs.proto\x1a\rquiesce.proto\"\x9d\x03\n" +
+	"jobs.proto\x1a\rquiesce.proto\"\xe8\x03\n" +
 	"\aStepRow\x120\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x1a.quiesce.v1.StepState.CodeR\x05state\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\rR\x05round\x12\x14\n" +
@@ -767,7 +783,10 @@ const file_job_row_proto_rawDesc = "" +
 	" \x01(\x03R\aendedAt\x12\x16\n" +
 	"\x06reason\x18\v \x01(\tR\x06reason\x12\x1a\n" +
 	"\battempts\x18\f \x01(\rR\battempts\x12\x18\n" +
-	"\adrained\x18\r \x01(\bR\adrained\"u\n" +
+	"\adrained\x18\r \x01(\bR\adrained\x12\x10\n" +
+	"\x03run\x18\x0e \x01(\tR\x03run\x127\n" +
+	"\vbatch_state\x18\x0f \x01(\x0e2\x16.quiesce.v1.State.CodeR\n" +
+	"batchState\"u\n" +
 	"\rCommandAnswer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04verb\x18\x02 \x01(\tR\x04verb\x12\x18\n" +
@@ -857,30 +876,32 @@ var file_job_row_proto_goTypes = []any{
 	(StepState_Code)(0),   // 8: quiesce.v1.StepState.Code
 	(*Counts)(nil),        // 9: quiesce.v1.Counts
 	(*Payload)(nil),       // 10: quiesce.v1.Payload
-	(*JobType)(nil),       // 11: quiesce.v1.JobType
-	(*Subscription)(nil),  // 12: quiesce.v1.Subscription
-	(JobState_Code)(0),    // 13: quiesce.v1.JobState.Code
-	(*Audit)(nil),         // 14: quiesce.v1.Audit
+	(State_Code)(0),       // 11: quiesce.v1.State.Code
+	(*JobType)(nil),       // 12: quiesce.v1.JobType
+	(*Subscription)(nil),  // 13: quiesce.v1.Subscription
+	(JobState_Code)(0),    // 14: quiesce.v1.JobState.Code
+	(*Audit)(nil),         // 15: quiesce.v1.Audit
 }
 var file_job_row_proto_depIdxs = []int32{
 	8,  // 0: quiesce.v1.StepRow.state:type_name -> quiesce.v1.StepState.Code
 	9,  // 1: quiesce.v1.StepRow.counts:type_name -> quiesce.v1.Counts
 	10, // 2: quiesce.v1.StepRow.result:type_name -> quiesce.v1.Payload
-	11, // 3: quiesce.v1.JobRow.definition:type_name -> quiesce.v1.JobType
-	10, // 4: quiesce.v1.JobRow.input:type_name -> quiesce.v1.Payload
-	7,  // 5: quiesce.v1.JobRow.labels:type_name -> quiesce.v1.JobRow.LabelsEntry
-	12, // 6: quiesce.v1.JobRow.notify:type_name -> quiesce.v1.Subscription
-	13, // 7: quiesce.v1.JobRow.state:type_name -> quiesce.v1.JobState.Code
-	0,  // 8: quiesce.v1.JobRow.steps:type_name -> quiesce.v1.StepRow
-	14, // 9: quiesce.v1.JobRow.audit:type_name -> quiesce.v1.Audit
-	1,  // 10: quiesce.v1.JobRow.answers:type_name -> quiesce.v1.CommandAnswer
-	4,  // 11: quiesce.v1.CustomerRow.waiting:type_name -> quiesce.v1.WaitingJob
-	13, // 12: quiesce.v1.JobEnded.state:type_name -> quiesce.v1.JobState.Code
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	11, // 3: quiesce.v1.StepRow.batch_state:type_name -> quiesce.v1.State.Code
+	12, // 4: quiesce.v1.JobRow.definition:type_name -> quiesce.v1.JobType
+	10, // 5: quiesce.v1.JobRow.input:type_name -> quiesce.v1.Payload
+	7,  // 6: quiesce.v1.JobRow.labels:type_name -> quiesce.v1.JobRow.LabelsEntry
+	13, // 7: quiesce.v1.JobRow.notify:type_name -> quiesce.v1.Subscription
+	14, // 8: quiesce.v1.JobRow.state:type_name -> quiesce.v1.JobState.Code
+	0,  // 9: quiesce.v1.JobRow.steps:type_name -> quiesce.v1.StepRow
+	15, // 10: quiesce.v1.JobRow.audit:type_name -> quiesce.v1.Audit
+	1,  // 11: quiesce.v1.JobRow.answers:type_name -> quiesce.v1.CommandAnswer
+	4,  // 12: quiesce.v1.CustomerRow.waiting:type_name -> quiesce.v1.WaitingJob
+	14, // 13: quiesce.v1.JobEnded.state:type_name -> quiesce.v1.JobState.Code
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_job_row_proto_init() }

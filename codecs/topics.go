@@ -31,3 +31,6 @@ func Group(prefix, role string) string { return prefix + "." + role }
 
 // Table returns the changelog topic of a deployment's group (the name that goka gives it).
 func Table(prefix, role string) string { return Group(prefix, role) + "-table" }
+
+// WorkTopic is the logical name of a queue's topic.
+func WorkTopic(queue string) string { return "work." + queue }
