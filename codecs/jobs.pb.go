@@ -29,7 +29,6 @@ const (
 	JobState_unspecified             JobState_Code = 0
 	JobState_waiting                 JobState_Code = 1 // for admission, or for the batches and jobs it awaits
 	JobState_running                 JobState_Code = 2
-	JobState_collecting              JobState_Code = 3 // all steps ended; what they left behind is being removed
 	JobState_completed               JobState_Code = 4
 	JobState_completed_with_failures JobState_Code = 5
 	JobState_failed                  JobState_Code = 6
@@ -44,7 +43,6 @@ var (
 		0: "unspecified",
 		1: "waiting",
 		2: "running",
-		3: "collecting",
 		4: "completed",
 		5: "completed_with_failures",
 		6: "failed",
@@ -56,7 +54,6 @@ var (
 		"unspecified":             0,
 		"waiting":                 1,
 		"running":                 2,
-		"collecting":              3,
 		"completed":               4,
 		"completed_with_failures": 5,
 		"failed":                  6,
@@ -1754,21 +1751,19 @@ const file_jobs_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
 	"jobs.proto\x12\n" +
-	"quiesce.v1\x1a\rquiesce.proto\"\xb1\x01\n" +
-	"\bJobState\"\xa4\x01\n" +
+	"quiesce.v1\x1a\rquiesce.proto\"\xa7\x01\n" +
+	"\bJobState\"\x9a\x01\n" +
 	"\x04Code\x12\x0f\n" +
 	"\vunspecified\x10\x00\x12\v\n" +
 	"\awaiting\x10\x01\x12\v\n" +
-	"\arunning\x10\x02\x12\x0e\n" +
-	"\n" +
-	"collecting\x10\x03\x12\r\n" +
+	"\arunning\x10\x02\x12\r\n" +
 	"\tcompleted\x10\x04\x12\x1b\n" +
 	"\x17completed_with_failures\x10\x05\x12\n" +
 	"\n" +
 	"\x06failed\x10\x06\x12\r\n" +
 	"\tcancelled\x10\a\x12\v\n" +
 	"\aexpired\x10\b\x12\r\n" +
-	"\tcollected\x10\t\"\xaf\x01\n" +
+	"\tcollected\x10\t\"\x04\b\x03\x10\x03\"\xaf\x01\n" +
 	"\tStepState\"\xa1\x01\n" +
 	"\x04Code\x12\x0f\n" +
 	"\vunspecified\x10\x00\x12\v\n" +
