@@ -1,10 +1,6 @@
 package codecs
 
-import (
-	"fmt"
-
-	"google.golang.org/protobuf/proto"
-)
+import "google.golang.org/protobuf/proto"
 
 // Names of the event types. On the wire they are quiesce.<name>.v1.
 const (
@@ -105,26 +101,18 @@ var prototypes = map[string]proto.Message{
 	TypeJobCancelled:  (*JobEvent)(nil),
 }
 
-// NewData returns an empty data message of an event type; an error wraps ErrUnknownType.
-func NewData(name string) (proto.Message, error) {
-	m, ok := prototypes[name]
-	if !ok {
-		return nil, fmt.Errorf("%w: %q", ErrUnknownType, name)
-	}
-	return m.ProtoReflect().New().Interface(), nil
-}
-
-// Event is a decoded input record, as a machine sees it.
+// Event is a decoded input record, as a machine sees it. Its strings may share one allocation: clone what is kept long.
 type Event struct {
 	Type        string // short name, for example "batch.report"
 	ID          string // ce_id
 	Source      string // ce_source
+	Subject     string // ce_subject; the key when the record has none
 	Key         string // record key up to the first 0x00: batch or job id (or customer)
 	Traceparent string // W3C trace context, "" = none
 	Time        int64  // append time of the record, ms since the epoch
 	Partition   int32  // input partition
 	Src         Src    // set on records that a machine emitted; the zero value otherwise
-	Data        proto.Message
+	Data        proto.Message // nil = a null value in a compacted topic
 }
 
 // Src says which step of which machine emitted a record. A receiver that keeps the highest (Offset, Index) per
@@ -147,31 +135,4 @@ type Message struct {
 	Data  proto.Message // nil = a null value (compacted topics)
 	Trace string        // traceparent, "" = none
 	Due   bool          // an observer waits for it: the cut starts at once
-}
-
-// Header is one Kafka record header.
-type Header struct {
-	Key   string
-	Value []byte
-}
-
-// Record is one Kafka record, free of any client library.
-type Record struct {
-	Topic     string
-	Partition int32
-	Offset    int64
-	Time      int64 // append time, ms since the epoch
-	Key       []byte
-	Value     []byte // nil = null
-	Headers   []Header
-}
-
-// Header returns the value of the first header of that name and whether there is one.
-func (r *Record) Header(name string) ([]byte, bool) {
-	for i := range r.Headers {
-		if r.Headers[i].Key == name {
-			return r.Headers[i].Value, true
-		}
-	}
-	return nil, false
 }

@@ -3,22 +3,10 @@ package codecs
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
-	"regexp"
 )
 
-var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@=+-]{0,127}$`)
-
-// ValidID reports whether s may name a batch, run, job, customer, stage, queue, topology or job type.
-func ValidID(kind, s string) error {
-	if idPattern.MatchString(s) {
-		return nil
-	}
-	return fmt.Errorf("%s id %q: 1 to 128 of A-Z a-z 0-9 . _ @ = + -, starting with a letter or digit", kind, s)
-}
-
 // Partition returns the partition of a key among n: murmur2 of the key up to the first 0x00, as the Java client and
-// franz-go place the keys that have none.
+// franz-go place the keys that have none. n is at least 1.
 func Partition(key []byte, n int32) int32 {
 	if i := bytes.IndexByte(key, 0); i >= 0 {
 		key = key[:i]
