@@ -103,15 +103,15 @@ var prototypes = map[string]proto.Message{
 
 // Event is a decoded input record, as a machine sees it. Its strings may share one allocation: clone what is kept long.
 type Event struct {
-	Type        string // short name, for example "batch.report"
-	ID          string // ce_id
-	Source      string // ce_source
-	Subject     string // ce_subject; the key when the record has none
-	Key         string // record key up to the first 0x00: batch or job id (or customer)
-	Traceparent string // W3C trace context, "" = none
-	Time        int64  // append time of the record, ms since the epoch
-	Partition   int32  // input partition
-	Src         Src    // set on records that a machine emitted; the zero value otherwise
+	Type        string        // short name, for example "batch.report"
+	ID          string        // ce_id
+	Source      string        // ce_source
+	Subject     string        // ce_subject; the key when the record has none
+	Key         string        // record key up to the first 0x00: batch or job id (or customer)
+	Traceparent string        // W3C trace context, "" = none
+	Time        int64         // append time of the record, ms since the epoch
+	Partition   int32         // input partition
+	Src         Src           // set on records that a machine emitted; the zero value otherwise
 	Data        proto.Message // nil = a null value in a compacted topic
 }
 

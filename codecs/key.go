@@ -3,6 +3,7 @@ package codecs
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 )
 
 // Partition returns the partition of a key among n: murmur2 of the key up to the first 0x00, as the Java client and
@@ -43,6 +44,19 @@ func ChunkKey(batch, run string, c uint32) string {
 	b := make([]byte, 0, len(batch)+len(run)+6)
 	b = append(append(append(append(b, batch...), 0), run...), 0)
 	return string(binary.BigEndian.AppendUint32(b, c))
+}
+
+// SplitChunkKey takes a ChunkKey or OutcomeKey apart; false for any other key.
+func SplitChunkKey(key string) (batch, run string, c uint32, ok bool) {
+	i := strings.IndexByte(key, 0)
+	if i <= 0 {
+		return "", "", 0, false
+	}
+	j := i + 1 + strings.IndexByte(key[i+1:], 0)
+	if j <= i+1 || len(key)-j != 5 {
+		return "", "", 0, false
+	}
+	return key[:i], key[i+1 : j], binary.BigEndian.Uint32([]byte(key[j+1:])), true
 }
 
 // OutcomeKey is the key of a task in quiesce.outcomes: batch 0x00 run 0x00 index (big endian).

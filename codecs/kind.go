@@ -96,13 +96,13 @@ func TypeName(ceType string) (string, error) {
 	return k.name, nil
 }
 
-// NewData returns the empty data message of an event name, and false for a name that is not known.
-func NewData(name string) (proto.Message, bool) {
+// NewData returns the empty data message of an event name. An error wraps ErrUnknownType.
+func NewData(name string) (proto.Message, error) {
 	k, ok := kindsByName[name]
 	if !ok {
-		return nil, false
+		return nil, fmt.Errorf("%w: %q", ErrUnknownType, clip([]byte(name)))
 	}
-	return k.new(), true
+	return k.new(), nil
 }
 
 // TypeNames returns all known event names, sorted.

@@ -79,11 +79,3 @@ func ParseRow(v []byte) (h RowHeader, row, outbox []byte, err error) {
 	v = v[k:]
 	return h, v[:n], v[n:], nil
 }
-
-// Reserved keys of a table partition. They start with 0x00, so no id can equal them, and are sent to their partition
-// explicitly.
-const (
-	ClaimKey    = "\x00claim"
-	PositionKey = "\x00position"
-	AdoptKey    = "\x00adopt"
-)

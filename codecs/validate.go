@@ -20,6 +20,9 @@ const (
 // are those of the JSON form; a pointer of /items/0/bitmap says the same for protobuf. Events that only Quiesce writes
 // are not checked.
 func Validate(ev *Event) error {
+	if r, ok := ev.Data.(*BatchReport); ok && ev.Type == TypeBatchReport && isID(ev.Key) && plainReport(r) {
+		return nil
+	}
 	var es FieldErrors
 	if !isID(ev.Key) {
 		es.add("", "key: "+ValidID("batch or job", ev.Key).Error())
