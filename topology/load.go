@@ -5,13 +5,9 @@ package topology
 func Load(b []byte, mode string) (*Topology, error) {
 	t := &Topology{}
 	lines, faults := decode(b, t)
-	if len(faults) == 0 || t.Name != "" {
-		// A file with a wrong key is judged as a whole all the same, but what is missing because it could not be read
-		// is not reported a second time.
-		for _, f := range t.check(Check{Mode: mode}) {
-			if !faults.covers(f.Path) {
-				faults = append(faults, f)
-			}
+	for _, f := range t.check(Check{Mode: mode}, len(faults) == 0) {
+		if !faults.covers(f.Path) { // what is missing because it could not be read is reported once
+			faults = append(faults, f)
 		}
 	}
 	faults.locate(lines)

@@ -76,7 +76,7 @@ func (s Settings) WithDefaults() Settings {
 	isNotify := func(q Queue) bool { return q.Name == NotifyQueue }
 	queues := slices.Clone(s.Queues)
 	if !slices.ContainsFunc(queues, isNotify) {
-		queues = slices.Insert(queues, 0, Queue{Name: NotifyQueue})
+		queues = slices.Insert(queues, 0, Queue{Name: NotifyQueue, Partitions: max(s.Partitions, 1)})
 	}
 	for i := range queues {
 		queues[i] = queues[i].WithDefaults()

@@ -35,8 +35,10 @@ func (s Settings) System() []Spec {
 	}
 	for _, q := range s.Queues {
 		for _, topic := range q.topics(s.Prefix) {
-			spec := s.log(topic, WorkTopic(s.Prefix, q.Name), s.Retention)
-			spec.Partitions = q.Partitions
+			spec := s.log(topic, "", s.Retention)
+			if topic == WorkTopic(s.Prefix, q.Name) {
+				spec.Partitions = q.Partitions
+			}
 			spec.Configs[SegmentBytes] = strconv.Itoa(queueSegmentBytes)
 			specs = append(specs, spec)
 		}

@@ -89,7 +89,7 @@ func TestSettingsFaults(t *testing.T) {
 	} {
 		require.ErrorContains(t, s.Validate(), want)
 	}
-	require.Len(t, Settings{Partitions: -1, Retention: time.Hour, MaxRow: 1}.Validate(), 3, "all at once")
+	require.Len(t, Settings{Partitions: -1, Retention: time.Hour, SegmentAge: day}.Validate(), 3, "all at once")
 }
 
 func TestSpecs(t *testing.T) {
@@ -99,7 +99,7 @@ func TestSpecs(t *testing.T) {
 	for _, s := range specs {
 		names = append(names, fmt.Sprintf("%s:%d", s.Name, s.Partitions))
 	}
-	require.Equal(t, []string{"audit:1", "clicks.clean:4", "clicks.hourly-table:4", "clicks.hourly:1", "clicks.raw:4",
+	require.Equal(t, []string{"audit:1", "clicks.clean:4", "clicks.hourly:1", "clicks.hourly-table:4", "clicks.raw:4",
 		"decoded:8", "images:8", "thumbnails:0"}, names)
 
 	other := sample(t, "ledger")

@@ -17,9 +17,11 @@ type Check struct {
 func (t *Topology) Validate(mode string) error { return t.Check(Check{Mode: mode}) }
 
 // Check is Validate with all that can be known.
-func (t *Topology) Check(c Check) error { return t.check(c).err() }
+func (t *Topology) Check(c Check) error { return t.check(c, true).err() }
 
-func (t *Topology) check(c Check) Faults {
+// check judges reachability only of a whole topology: where a part could not be read, what follows from its absence is
+// no fault of its own.
+func (t *Topology) check(c Check, whole bool) Faults {
 	if c.Prefix == "" {
 		c.Prefix = codecs.DefaultPrefix
 	}
@@ -33,7 +35,9 @@ func (t *Topology) check(c Check) Faults {
 	v.names()
 	v.references()
 	v.groups()
-	v.orphans()
+	if whole {
+		v.orphans()
+	}
 	v.partitions()
 	v.mode()
 	return v.faults

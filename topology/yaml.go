@@ -46,7 +46,7 @@ func parse(b []byte) (root ast.Node, err error) {
 			err = fmt.Errorf("not readable as YAML: %v", r)
 		}
 	}()
-	f, err := parser.ParseBytes(b, 0)
+	f, err := parser.ParseBytes(b, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, err
 	}
