@@ -1,0 +1,68 @@
+package bench
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// usage is what the process and the machine have used so far.
+type usage struct {
+	at          time.Time
+	own         time.Duration // CPU of this process
+	busy, total float64       // CPU ticks of the machine
+}
+
+func now() usage {
+	u := usage{at: time.Now()}
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) == nil {
+		u.own = time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	}
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return u
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	for i, f := range strings.Fields(line) {
+		v, err := strconv.ParseFloat(f, 64)
+		if err != nil || i > 8 {
+			continue
+		}
+		u.total += v
+		if i != 4 && i != 5 { // idle, iowait
+			u.busy += v
+		}
+	}
+	return u
+}
+
+// foreign is the share of the machine's CPU that others used since u, in percent.
+func (u usage) foreign() float64 {
+	v := now()
+	if v.total <= u.total {
+		return 0
+	}
+	const ticks = 100 // USER_HZ
+	others := (v.busy - u.busy) - (v.own-u.own).Seconds()*ticks
+	return round(max(0, others) / (v.total - u.total) * 100)
+}
+
+// rss is the resident memory of the process in MiB.
+func rss() float64 {
+	b, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(b))
+	if len(f) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseFloat(f[1], 64)
+	if err != nil {
+		return 0
+	}
+	return round(pages * float64(os.Getpagesize()) / (1 << 20))
+}
