@@ -46,6 +46,9 @@ func settle(cmd *cobra.Command, path string) error {
 	}
 	environ := koanf.New("\x00")
 	err = environ.Load(env.Provider("\x00", env.Opt{Prefix: envPrefix, TransformFunc: func(k, v string) (string, any) {
+		if v == "" {
+			return "", nil // empty is unset
+		}
 		return strings.ToLower(strings.TrimPrefix(k, envPrefix)), v
 	}}), nil)
 	if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,11 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // usage is an error in the words of the command line.
 func usage(cmd *cobra.Command, format string, v ...any) error {
-	return &exitError{code: ExitUsage, err: fmt.Errorf(cmd.CommandPath()+": "+format, v...), help: cmd.CommandPath()}
+	where := ""
+	if cmd.HasParent() {
+		where = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ") + ": "
+	}
+	return &exitError{code: ExitUsage, err: fmt.Errorf(where+format, v...), help: cmd.CommandPath()}
 }
 
 // ExitCode is the exit code of a batch that ended. attempted accepts tasks whose outcome no stage reports (modes

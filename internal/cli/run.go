@@ -86,6 +86,7 @@ func newRoot(a *app) *cobra.Command {
 func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(subs...)
 	cmd.Args = cobra.ArbitraryArgs
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			cmd.SetOut(cmd.ErrOrStderr())
@@ -105,7 +106,7 @@ func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if err := check(cmd, given); err != nil {
-			return &exitError{code: ExitUsage, err: fmt.Errorf("%s: %w", cmd.CommandPath(), err), help: cmd.CommandPath()}
+			return usage(cmd, "%w", err)
 		}
 		return nil
 	}

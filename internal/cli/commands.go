@@ -1,0 +1,10 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+// commands lists the subcommands in the order in which a user meets them.
+func commands(a *app) []*cobra.Command {
+	return []*cobra.Command{
+		a.topologyCommand(),
+	}
+}
