@@ -20,6 +20,8 @@ const (
 	HeaderRound    = "quiesce-round"
 	HeaderControl  = "quiesce-control"
 	HeaderUnit     = "quiesce-source"   // on END markers: <stage>/<topic>/<partition>
+	HeaderFeeder   = "quiesce-feeder"   // whose root index it is; absent = 0
+	HeaderMode     = "quiesce-mode"     // see Plan; absent = ledger
 	HeaderRid      = "quiesce-rid"      // mode count
 	HeaderDup      = "quiesce-dup"      // mode count
 	HeaderInterval = "quiesce-interval" // mode credit
@@ -71,6 +73,10 @@ func HeaderName(b []byte) string {
 		return HeaderControl
 	case HeaderUnit:
 		return HeaderUnit
+	case HeaderFeeder:
+		return HeaderFeeder
+	case HeaderMode:
+		return HeaderMode
 	}
 	return string(b)
 }

@@ -13,12 +13,16 @@ import (
 //	quiesce-run      run id
 //	quiesce-index    root index, decimal  on data records
 //	quiesce-round    decimal              absent = 1
+//	quiesce-feeder   decimal              absent = 0: whose root index it is
+//	quiesce-mode     see Plan             absent = ledger
 //	quiesce-control  end                  on END markers: no key, an empty (not null) value
 //	quiesce-source   <stage>/<topic>/<partition>  on END markers: the unit that sent it
 type Tag struct {
 	Batch, Run string
 	Index      uint32
 	Round      uint32 // 1, 2, ...
+	Feeder     uint32 // 0, 1, ...
+	Plan       string // text of a Plan, not parsed; "" = ledger
 	Control    string // "" = data; ControlEnd; others are not for this reader and are to be skipped
 	From       *Unit  // END markers only
 	Trace      string // traceparent, "" = none
@@ -33,7 +37,7 @@ func (t *Tag) IsControl() bool { return t.Control != "" }
 // ParseTag reads the headers of a user's record. ok is false for a record that belongs to no batch. An error names the
 // header that is wrong: the record is of a batch, but cannot be counted.
 func ParseTag(headers []Header) (t Tag, ok bool, err error) {
-	var index, round, unit string
+	var index, round, feeder, unit string
 	hasIndex := false
 	for i := range headers {
 		v := headers[i].Value
@@ -46,6 +50,10 @@ func ParseTag(headers []Header) (t Tag, ok bool, err error) {
 			index, hasIndex = string(v), true
 		case HeaderRound:
 			round = string(v)
+		case HeaderFeeder:
+			feeder = string(v)
+		case HeaderMode:
+			t.Plan = string(v)
 		case HeaderControl:
 			t.Control, ok = string(v), true
 		case HeaderUnit:
@@ -71,6 +79,11 @@ func ParseTag(headers []Header) (t Tag, ok bool, err error) {
 			return t, true, err
 		}
 		t.Round = max(t.Round, 1)
+	}
+	if feeder != "" {
+		if t.Feeder, err = headerNumber(HeaderFeeder, feeder); err != nil {
+			return t, true, err
+		}
 	}
 	if t.Control == ControlEnd {
 		t.From, err = ParseUnit(unit)
@@ -107,6 +120,12 @@ func AppendTag(headers []Header, t *Tag) []Header {
 	if t.Round > 1 {
 		add(HeaderRound, strconv.FormatUint(uint64(t.Round), 10))
 	}
+	if t.Feeder > 0 {
+		add(HeaderFeeder, strconv.FormatUint(uint64(t.Feeder), 10))
+	}
+	if t.Plan != "" {
+		add(HeaderMode, t.Plan)
+	}
 	if t.Trace != "" {
 		add(HeaderTraceparent, t.Trace)
 	}
@@ -116,7 +135,7 @@ func AppendTag(headers []Header, t *Tag) []Header {
 // IsTag says whether a header is one of those that AppendTag writes (traceparent apart).
 func IsTag(name string) bool {
 	switch name {
-	case HeaderBatch, HeaderRun, HeaderIndex, HeaderRound, HeaderControl, HeaderUnit:
+	case HeaderBatch, HeaderRun, HeaderIndex, HeaderRound, HeaderControl, HeaderUnit, HeaderFeeder, HeaderMode:
 		return true
 	}
 	return false
