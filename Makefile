@@ -1,13 +1,16 @@
-# `make help` lists the targets. Everything but lint needs nothing but Go.
+# `make help` lists the targets. Everything but test-kafka and lint needs nothing but Go.
 
 GO            ?= go
 PKG           ?= ./...
 FUZZTIME      ?= 20s
 GOLANGCI_LINT  = v2.15.0
 BIN            = $(CURDIR)/bin
+# Packages whose tests use a broker, and so can use a real one.
+KAFKA_PKGS    ?= $(shell $(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{.}} {{$$p}}{{"\n"}}{{end}}{{range .XTestImports}}{{.}} {{$$p}}{{"\n"}}{{end}}' ./... | \
+                   awk '$$1 ~ /\/internal\/broker\/brokertest$$/ {print $$2}' | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-race test-long lint fmt  clean
+.PHONY: help build demo test test-race test-kafka test-long lint fmt  clean
 
 help: ## print this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -23,6 +26,10 @@ test: ## all tests that need nothing but Go (embedded broker), in a few minutes
 
 test-race: ## the same with the race detector (needs a C compiler)
 	$(GO) test -race $(PKG)
+
+test-kafka: ## the broker tests against Apache Kafka 4.4.0, which it starts itself: Java 17 and Maven, or KAFKA_HOME, or BOOTSTRAP=host:port
+	@$(GO) build -o $(BIN)/with-kafka ./internal/broker/apache/run
+	$(BIN)/with-kafka -bootstrap "$(BOOTSTRAP)" -- $(GO) test -count=1 -p 1 -timeout 20m $(KAFKA_PKGS)
 
 test-long: ## exhaustive variants of the tests (crash points, large batches, many seeds); tens of minutes
 	QUIESCE_TEST_LONG=1 $(GO) test -timeout 120m -count=1 $(PKG)

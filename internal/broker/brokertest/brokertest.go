@@ -15,13 +15,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/quiesce/quiesce/internal/broker"
+	"github.com/quiesce/quiesce/internal/broker/apache"
 )
 
-// EnvBootstrap names the real broker (host:port) that tests use instead of the embedded one.
-const EnvBootstrap = "QUIESCE_TEST_BOOTSTRAP"
-
 // Real returns the address of the real broker, "" when the tests run on the embedded one.
-func Real() string { return os.Getenv(EnvBootstrap) }
+func Real() string { return os.Getenv(apache.EnvBootstrap) }
+
+// NeedReal returns the address of the real broker, and skips a test that is worth nothing on the embedded one.
+func NeedReal(t testing.TB) string {
+	t.Helper()
+	if Real() == "" {
+		t.Skip("needs Apache Kafka: make test-kafka")
+	}
+	return Real()
+}
 
 // Embedded starts an embedded broker in memory that ends with the test.
 func Embedded(t testing.TB, topics ...broker.Topic) *broker.Broker {
@@ -50,7 +57,7 @@ func Bootstrap(t testing.TB) string {
 // Client returns a franz-go client of the broker that ends with the test.
 func Client(t testing.TB, bootstrap string, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(bootstrap)}, opts...)...)
+	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(strings.Split(bootstrap, ",")...)}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
