@@ -28,7 +28,8 @@ func TestThreeNodesSurviveKillPauseAndRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	topic := brokertest.Topic(t, cluster.Bootstrap(), 1)
-	c := brokertest.Client(t, cluster.Bootstrap(), kgo.ConsumeTopics(topic), kgo.ProduceRequestTimeout(2*time.Second))
+	c := brokertest.Client(t, cluster.Bootstrap(), kgo.ConsumeTopics(topic), kgo.ProduceRequestTimeout(time.Second),
+		kgo.RequestTimeoutOverhead(time.Second))
 	leader := func() int {
 		topics, err := kadm.NewClient(c).ListTopics(ctx, topic)
 		require.NoError(t, err)

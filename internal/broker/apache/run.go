@@ -20,7 +20,7 @@ func Run(ctx context.Context, notes io.Writer, bootstrap string, cfg Config, com
 	if len(command) == 0 {
 		return 2, errors.New("no command to run beside Apache Kafka")
 	}
-	env := os.Environ()
+	starts := ""
 	if bootstrap == "" {
 		in, err := Find(ctx)
 		if err != nil {
@@ -34,12 +34,12 @@ func Run(ctx context.Context, notes io.Writer, bootstrap string, cfg Config, com
 		defer func() { err = errors.Join(err, cluster.Close()) }()
 		bootstrap = cluster.Bootstrap()
 		fmt.Fprintf(notes, "Apache Kafka from %s runs on %s (started in %.1fs)\n", in.Libs, bootstrap, time.Since(start).Seconds())
-		env = append(env, EnvStarts+"=1")
+		starts = "1"
 	} else {
 		fmt.Fprintf(notes, "using the broker on %s\n", bootstrap)
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Env = append(env, EnvBootstrap+"="+bootstrap)
+	cmd.Env = append(os.Environ(), EnvBootstrap+"="+bootstrap, EnvStarts+"="+starts)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
