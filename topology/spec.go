@@ -13,6 +13,9 @@ type Spec struct {
 	Replication int16 // -1 = the brokers' default
 	// Configs are the topic's settings by their Kafka names. Those that are not named are the brokers'.
 	Configs map[string]string
+	// AtLeast says which values of a numeric setting do no harm although they differ: those from here on, and -1 where
+	// that means unlimited.
+	AtLeast map[string]int64
 	// With names the topics that need the same partition count, by the first of them; "" = none.
 	With string
 }
@@ -53,7 +56,27 @@ func (s Settings) spec(name, with string, partitions int32, configs map[string]s
 		c[MinInsyncReplicas] = strconv.Itoa(s.MinInsync)
 	}
 	maps.Copy(c, configs)
-	return Spec{Name: name, Partitions: partitions, Replication: s.Replication, Configs: c, With: with}
+	return Spec{Name: name, Partitions: partitions, Replication: s.Replication, Configs: c, With: with,
+		AtLeast: s.atLeast(c)}
+}
+
+// atLeast turns the rules between settings (Validate) into what each topic must keep.
+func (s Settings) atLeast(configs map[string]string) map[string]int64 {
+	rules := map[string]int64{
+		RetentionMs:        s.LongestOutage.Milliseconds(),
+		MinCompactionLagMs: s.ZombieWindow.Milliseconds() + 1,
+		MaxCompactionLagMs: s.MinCompactionLag.Milliseconds() + 1,
+		DeleteRetentionMs:  2*s.ZombieWindow.Milliseconds() + 1,
+	}
+	least := map[string]int64{}
+	for key, value := range configs {
+		if rule, ok := rules[key]; ok {
+			least[key] = rule
+		} else if key == MaxMessageBytes || key == MinInsyncReplicas {
+			least[key], _ = strconv.ParseInt(value, 10, 64)
+		}
+	}
+	return least
 }
 
 // log returns a topic that keeps records for a time.

@@ -44,7 +44,9 @@ func (s Settings) System() []Spec {
 		}
 	}
 	dead := s.log(name(codecs.TopicDeadLetter), "", s.DeadLetterRetention)
-	dead.Configs[MaxMessageBytes] = strconv.Itoa(s.LargestSource + DeadLetterMargin)
+	dead.AtLeast[RetentionMs] = minDeadLetter.Milliseconds()
+	most := int64(s.LargestSource + DeadLetterMargin)
+	dead.Configs[MaxMessageBytes], dead.AtLeast[MaxMessageBytes] = strconv.FormatInt(most, 10), most
 	return append(specs, dead)
 }
 
@@ -81,9 +83,7 @@ func (s Settings) user(t *Topology) []Spec {
 	var specs []Spec
 	for _, name := range sortedKeys(t.Topics) {
 		spec := Spec{Name: name, Partitions: t.Topics[name].Partitions, Replication: s.Replication}
-		if spec.Partitions > 0 { // ours to create; END markers and tasks have no place on a compacted topic
-			spec.Configs = map[string]string{CleanupPolicy: CleanupDelete}
-		}
+		spec.Configs = map[string]string{CleanupPolicy: CleanupDelete} // compaction would take tasks and END markers away
 		specs = append(specs, spec)
 	}
 	for _, name := range sortedKeys(t.Stages) {
@@ -93,7 +93,7 @@ func (s Settings) user(t *Topology) []Spec {
 		}
 		spec := s.compacted(stage.Group+"-table", stage.In[0], s.MaxRow)
 		spec.Partitions = t.Topics[stage.In[0]].Partitions
-		delete(spec.Configs, TimestampType) // the user's own rows keep the user's times
+		delete(spec.Configs, TimestampType) // the user's rows keep the user's times
 		specs = append(specs, spec)
 	}
 	return specs

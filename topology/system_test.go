@@ -19,7 +19,11 @@ func TestSystemGolden(t *testing.T) {
 	for _, spec := range s.System() {
 		fmt.Fprintf(&b, "%s partitions=%d replication=%d with=%s\n", spec.Name, spec.Partitions, spec.Replication, spec.With)
 		for _, k := range sortedKeys(spec.Configs) {
-			fmt.Fprintf(&b, "    %s=%s\n", k, spec.Configs[k])
+			fmt.Fprintf(&b, "    %s=%s", k, spec.Configs[k])
+			if least, ok := spec.AtLeast[k]; ok {
+				fmt.Fprintf(&b, " (at least %d)", least)
+			}
+			b.WriteByte('\n')
 		}
 	}
 	golden(t, "system.txt", b.String())
