@@ -34,7 +34,12 @@ func Encode(topic, key, source string, ev *Event) (Record, error) {
 func (e *Encoder) Encode(topic, key string, ev *Event) (Record, error) {
 	rec := Record{Topic: topic, Partition: -1}
 	size := 0
-	if ev.Data != nil && !e.JSON {
+	report, _ := ev.Data.(*BatchReport)
+	switch {
+	case ev.Data == nil || e.JSON:
+	case report != nil:
+		size = reportBytes(report)
+	default:
 		size = proto.Size(ev.Data)
 	}
 	src := ""
@@ -86,7 +91,12 @@ func (e *Encoder) value(b []byte, m proto.Message) ([]byte, error) {
 	if e.JSON {
 		return JSON(m)
 	}
-	v, err := proto.MarshalOptions{Deterministic: true, UseCachedSize: true}.MarshalAppend(b, m)
+	if r, ok := m.(*BatchReport); ok && r != nil {
+		if v, ok := appendReport(b, r); ok {
+			return v, nil
+		}
+	}
+	v, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, m)
 	if err == nil && v == nil {
 		v = []byte{}
 	}

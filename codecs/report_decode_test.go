@@ -59,6 +59,12 @@ func FuzzDecodeReport(f *testing.F) {
 		var want BatchReport
 		require.NoError(t, proto.Unmarshal(v, &want))
 		require.True(t, proto.Equal(&want, fast), "%x: %v / %v", v, &want, fast)
+		again, err := proto.MarshalOptions{Deterministic: true}.Marshal(&want)
+		require.NoError(t, err)
+		ours, ok := appendReport(nil, fast)
+		require.True(t, ok)
+		require.Equal(t, string(again), string(ours))
+		require.GreaterOrEqual(t, reportBytes(fast), len(ours))
 	})
 }
 

@@ -30,8 +30,8 @@ func (c checker) batchStart(m *BatchStart) {
 	c.atMost("legs", len(m.Legs), MaxLegs)
 	for i, l := range m.Legs {
 		at := c.in("legs").nth(i)
-		at.id("stage", l.Stage)
-		at.topic("topic", l.Topic)
+		at.id("stage", l.GetStage())
+		at.topic("topic", l.GetTopic())
 	}
 	c.optionalID("queue", m.Queue)
 }
@@ -40,12 +40,12 @@ func (c checker) units(sets []*UnitSet) {
 	sum := uint64(0)
 	for i, u := range sets {
 		at := c.in("units").nth(i)
-		at.id("stage", u.Stage)
-		at.topic("topic", u.Topic)
-		if u.Partitions == 0 {
+		at.id("stage", u.GetStage())
+		at.topic("topic", u.GetTopic())
+		if u.GetPartitions() == 0 {
 			at.bad("partitions", "missing")
 		}
-		sum += uint64(u.Partitions)
+		sum += uint64(u.GetPartitions())
 	}
 	if sum > MaxUnits {
 		c.bad("units", "more than "+itoa(MaxUnits)+" partitions")
@@ -69,7 +69,7 @@ func plainReport(m *BatchReport) bool {
 	}
 	chunks := 0
 	for _, it := range m.Items {
-		if len(it.Bitmap) > 0 || it.Outcome < 0 || int(it.Outcome) >= len(worst) || it.Leg >= MaxLegs {
+		if it == nil || len(it.Bitmap) > 0 || it.Outcome < 0 || int(it.Outcome) >= len(worst) || it.Leg >= MaxLegs {
 			return false
 		}
 		_, n, err := ItemSize(it)
@@ -102,6 +102,10 @@ func (c checker) batchReport(m *BatchReport) {
 // item checks one item and returns how many chunks it touches. Reasons of any length pass: a completion is worth more
 // than its text.
 func (c checker) item(it *ReportItem, i int) (chunks int) {
+	if it == nil {
+		c.in("items").bad(itoa(i), "missing")
+		return 0
+	}
 	_, chunks, err := ItemSize(it)
 	if err == nil && len(it.Bitmap) > 0 {
 		err = ForEachRange(it, func(_, _ uint32) {})

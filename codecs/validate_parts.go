@@ -82,12 +82,12 @@ func (c checker) subscriptions(subs []*Subscription) {
 	c.atMost("notify", len(subs), MaxSubscriptions)
 	for i, s := range subs {
 		at := c.in("notify").nth(i)
-		if s.Event == "" {
+		if s.GetEvent() == "" {
 			at.bad("event", "missing")
 		}
-		if !slices.ContainsFunc([]string{"https://", "http://", "mailto:"}, func(p string) bool { return strings.HasPrefix(s.Url, p) }) {
+		if !slices.ContainsFunc([]string{"https://", "http://", "mailto:"}, func(p string) bool { return strings.HasPrefix(s.GetUrl(), p) }) {
 			at.bad("url", "not https://, http:// or mailto:")
 		}
-		at.text("url", s.Url, 2048)
+		at.text("url", s.GetUrl(), 2048)
 	}
 }
