@@ -64,7 +64,8 @@ func shortDuration(d time.Duration) string {
 	return fmt.Sprintf("%dms", d/time.Millisecond)
 }
 
-func (q Queue) topics(prefix string) []string {
+// Topics returns the queue's topic and those of its retry tiers.
+func (q Queue) Topics(prefix string) []string {
 	names := []string{WorkTopic(prefix, q.Name)}
 	for _, d := range q.Retries {
 		names = append(names, RetryTopic(prefix, q.Name, d))

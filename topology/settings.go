@@ -134,7 +134,7 @@ func queueFaults(prefix string, queues []Queue) (f Faults) {
 		if err := q.Validate(); err != nil {
 			f.add(path, "%v", err)
 		}
-		for _, name := range q.topics(prefix) {
+		for _, name := range q.Topics(prefix) {
 			if err := ValidTopic(name); err != nil {
 				f.add(path, "%v", err)
 			}

@@ -34,7 +34,7 @@ func (s Settings) System() []Spec {
 		s.compacted(table(codecs.GroupNotifier), events, s.MaxRow),
 	}
 	for _, q := range s.Queues {
-		for _, topic := range q.topics(s.Prefix) {
+		for _, topic := range q.Topics(s.Prefix) {
 			spec := s.log(topic, "", s.Retention)
 			if topic == WorkTopic(s.Prefix, q.Name) {
 				spec.Partitions = q.Partitions

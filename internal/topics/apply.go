@@ -149,7 +149,7 @@ func (m *Manager) unready(ctx context.Context, specs []topology.Spec) []string {
 	return open
 }
 
-func sortedKeys(m map[string]string) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

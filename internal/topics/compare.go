@@ -37,9 +37,12 @@ func compare(s topology.Spec, t topic, have map[string]string) []Difference {
 		diffs = append(diffs, Difference{Topic: s.Name, Setting: settingPartitions, Want: itoa(s.Partitions), Have: itoa(n),
 			Harmful: true, Why: "keys would be looked for on another partition"})
 	}
-	if n := t.replicas; s.Replication > 0 && n != int32(s.Replication) {
-		diffs = append(diffs, Difference{Topic: s.Name, Setting: settingReplication, Want: itoa(int32(s.Replication)),
-			Have: itoa(n), Harmful: n < int32(s.Replication)})
+	if n, want := t.replicas, int32(s.Replication); want > 0 && n != want {
+		d := Difference{Topic: s.Name, Setting: settingReplication, Want: itoa(want), Have: itoa(n), Harmful: n < want}
+		if d.Harmful {
+			d.Why = "acknowledged records could be lost"
+		}
+		diffs = append(diffs, d)
 	}
 	for key, want := range s.Configs {
 		value, known := have[key]

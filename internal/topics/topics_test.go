@@ -163,10 +163,10 @@ func TestVerifyNamesAllMismatches(t *testing.T) {
 	b.alter(t, name("controller-table"), topology.MaxMessageBytes, "1000000")
 	b.alter(t, name("status"), topology.TimestampType, "CreateTime")
 	b.alter(t, name("jobs"), topology.RetentionMs, "3600000")
-	b.alter(t, name("events"), topology.RetentionMs, "-1")                      // longer is fine
-	b.alter(t, name("dispatch"), topology.RetentionMs, "691200000")             // eight days is fine too
-	b.alter(t, name("outcomes"), topology.SegmentMs, "60000")                   // harmless
-	b.alter(t, name("workflow-table"), topology.MinCompactionLagMs, "25200000") // within its bound, above the other
+	b.alter(t, name("events"), topology.RetentionMs, "-1")          // longer is fine
+	b.alter(t, name("dispatch"), topology.RetentionMs, "691200000") // eight days is fine too
+	b.alter(t, name("outcomes"), topology.SegmentMs, "60000")       // harmless
+	b.alter(t, name("workflow-table"), topology.UncleanElection, "true")
 
 	err = b.Verify(b.ctx, specs)
 	require.EqualError(t, err, strings.ReplaceAll(`7 mismatches between topics and deployment:
@@ -176,7 +176,7 @@ func TestVerifyNamesAllMismatches(t *testing.T) {
   P.controller-table: min.compaction.lag.ms is 300000, should be 600000 (a stale row may hide a good one for good)
   P.status: message.timestamp.type is CreateTime, should be LogAppendTime (deadlines are judged by append times)
   P.jobs: retention.ms is 3600000, should be 1209600000 (records could be deleted unread)
-  P.workflow-table: min.compaction.lag.ms is 25200000, should be 600000 (min.compaction.lag.ms must be below max.compaction.lag.ms)`,
+  P.workflow-table: unclean.leader.election.enable is true, should be false (acknowledged records could be lost)`,
 		"P.", b.prefix+"."))
 
 	plan, err := b.Plan(b.ctx, specs)
