@@ -5,12 +5,14 @@ PKG           ?= ./...
 FUZZTIME      ?= 20s
 GOLANGCI_LINT  = v2.15.0
 BIN            = $(CURDIR)/bin
+# `go install` puts commands there.
+export PATH   := $(shell $(GO) env GOPATH)/bin:$(PATH)
 # Packages whose tests use a broker, and so can use a real one.
 KAFKA_PKGS    ?= $(shell $(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{.}} {{$$p}}{{"\n"}}{{end}}{{range .XTestImports}}{{.}} {{$$p}}{{"\n"}}{{end}}' ./... | \
                    awk '$$1 ~ /\/internal\/broker\/brokertest$$/ {print $$2}' | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-race test-kafka test-long lint fmt  clean
+.PHONY: help lint-install build demo test test-race test-kafka test-long lint fmt generate clean
 
 help: ## print this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -34,12 +36,18 @@ test-kafka: ## the broker tests against Apache Kafka 4.4.0, which it starts itse
 test-long: ## exhaustive variants of the tests (crash points, large batches, many seeds); tens of minutes
 	QUIESCE_TEST_LONG=1 $(GO) test -timeout 120m -count=1 $(PKG)
 
-lint: ## gofmt, go vet, golangci-lint,d code up to date
+lint: ## gofmt, go vet, golangci-lint, structure rules, generated code up to date
 	@test -z "$$(gofmt -l .)" || { echo "not formatted (run make fmt):"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
-	@command -v golangci-lint >/dev/null || PATH="$$($(GO) env GOPATH)/bin:$$PATH" command -v golangci-lint >/dev/null || \
-	  { echo "golangci-lint is missing: $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)"; exit 1; }
-	PATH="$$($(GO) env GOPATH)/bin:$$PATH" golangci-lint run
+	@command -v golangci-lint >/dev/null || { echo "golangci-lint is missing, or not in PATH: make lint-install"; exit 1; }
+	golangci-lint run
+	$(GO) test -count=1 ./internal/rules ./codecs/internal/schema
+
+lint-install: ## install the golangci-lint that make lint expects
+	$(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
+
+generate: ## generate the Go code of the .proto files (nothing but Go needed)
+	$(GO) generate ./...
 
 fmt: ## format all Go code
 	gofmt -w .

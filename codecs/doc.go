@@ -19,4 +19,4 @@
 // A table record's value is a fixed header (see RowHeader), the machine's row, and the row's outbox.
 package codecs
 
-//go:generate protoc --go_out=. --go_opt=paths=source_relative --proto_path=. quiesce.proto jobs.proto job_row.proto unit_row.proto
+//go:generate go run ./internal/schema/generate
