@@ -1,0 +1,114 @@
+package conformance
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/quiesce/quiesce/codecs"
+)
+
+// endings are the event types that end a batch.
+var endings = []string{
+	codecs.TypeBatchCompleted, codecs.TypeBatchCompletedWithFailures, codecs.TypeBatchFailed, codecs.TypeBatchCancelled,
+	codecs.TypeBatchExpired, codecs.TypeBatchInconsistent,
+}
+
+// seen is what came out about one batch.
+type seen struct {
+	events      map[string]map[string]bool // type -> distinct ids
+	last        *codecs.BatchEvent         // the last one with a state
+	deadLetters []string                   // reasons
+}
+
+func newSeen() *seen { return &seen{events: map[string]map[string]bool{}} }
+
+func (s *seen) add(typ, id string, data any) {
+	ids := s.events[typ]
+	if ids == nil {
+		ids = map[string]bool{}
+		s.events[typ] = ids
+	}
+	ids[id] = true
+	if e, ok := data.(*codecs.BatchEvent); ok && e.State != 0 {
+		s.last = e
+	}
+}
+
+// check returns every difference, in words.
+func (e *Expectation) check(s *seen) (faults []string) {
+	fault := func(format string, v ...any) {
+		faults = append(faults, fmt.Sprintf("batch %s: "+format, append([]any{e.Batch}, v...)...))
+	}
+	for _, typ := range keys(e.Events) {
+		if got := len(s.events[typ]); got != e.Events[typ] {
+			fault("%d events %s, want %d", got, typ, e.Events[typ])
+		}
+	}
+	for _, typ := range endings {
+		if _, named := e.Events[typ]; !named && len(s.events[typ]) > 0 {
+			fault("%d events %s, want none", len(s.events[typ]), typ)
+		}
+	}
+	if len(s.deadLetters) != e.DeadLetters {
+		fault("%d dead letters %q, want %d", len(s.deadLetters), s.deadLetters, e.DeadLetters)
+	}
+	for _, reason := range s.deadLetters {
+		if !strings.Contains(reason, e.DeadLetter) {
+			fault("dead letter %q, want %q in it", reason, e.DeadLetter)
+		}
+	}
+	e.checkLast(s.last, fault)
+	return faults
+}
+
+func (e *Expectation) checkLast(last *codecs.BatchEvent, fault func(string, ...any)) {
+	if last == nil {
+		if e.State != "" || e.Empty != nil || e.Counts != nil || e.Audit != nil || e.Round != 0 || e.Reason != "" {
+			fault("no event with a state")
+		}
+		return
+	}
+	if e.State != "" && last.State.String() != e.State {
+		fault("state %s, want %s", last.State, e.State)
+	}
+	if e.Empty != nil && last.Empty != *e.Empty {
+		fault("empty %v, want %v", last.Empty, *e.Empty)
+	}
+	if e.Round != 0 && last.Round != e.Round {
+		fault("round %d, want %d", last.Round, e.Round)
+	}
+	if !strings.Contains(last.Reason, e.Reason) {
+		fault("reason %q, want %q in it", last.Reason, e.Reason)
+	}
+	for _, name := range keys(e.Counts) {
+		if got, ok := number(last.GetCounts().ProtoReflect(), name); !ok || got != uint64(e.Counts[name]) {
+			fault("%d %s, want %d", got, name, e.Counts[name])
+		}
+	}
+	for _, name := range keys(e.Audit) {
+		if got, ok := number(last.GetAudit().ProtoReflect(), name); !ok || got != e.Audit[name] {
+			fault("%d %s, want %d", got, name, e.Audit[name])
+		}
+	}
+}
+
+// number reads a field of a message by its name in the schema.
+func number(m protoreflect.Message, name string) (uint64, bool) {
+	f := m.Descriptor().Fields().ByName(protoreflect.Name(name))
+	if f == nil {
+		return 0, false
+	}
+	return m.Get(f).Uint(), true
+}
+
+func keys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}
