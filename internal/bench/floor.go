@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -67,12 +66,9 @@ func (s *stepper) step(k *kgo.Record) (ended int, err error) {
 	}
 	s.out = s.m.Step(row, s.use, k.Offset, &s.ev, s.out[:0])
 	for i := range s.out {
-		if terminal(s.out[i].Type, s.out[i].ID) {
+		if terminal(s.out[i].ID) {
 			ended++
 		}
 	}
 	return ended, nil
 }
-
-// terminal says whether an event ends a batch.
-func terminal(_, id string) bool { return strings.HasSuffix(id, "/terminal") }

@@ -3,8 +3,11 @@ package bench
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/quiesce/quiesce/codecs"
 )
 
 // awaitResults reads a topic of lifecycle events until n batches have ended.
@@ -22,7 +25,7 @@ func awaitResults(ctx context.Context, bootstrap, topic string, n int) error {
 			return fmt.Errorf("await results: %d of %d batches ended: %w", len(seen), n, err)
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
-			if id := eventID(r); terminal("", id) {
+			if id := eventID(r); terminal(id) {
 				seen[id] = true
 			}
 		})
@@ -30,11 +33,25 @@ func awaitResults(ctx context.Context, bootstrap, topic string, n int) error {
 	return nil
 }
 
-func eventID(r *kgo.Record) string {
+func eventID(r *kgo.Record) string { return header(r, codecs.HeaderID) }
+
+// eventType is the short name of an event's type.
+func eventType(r *kgo.Record) string {
+	name, err := codecs.TypeName(header(r, codecs.HeaderType))
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+func header(r *kgo.Record, name string) string {
 	for _, h := range r.Headers {
-		if h.Key == "ce_id" {
+		if h.Key == name {
 			return string(h.Value)
 		}
 	}
 	return ""
 }
+
+// terminal says whether the id is that of an event that ends a batch.
+func terminal(id string) bool { return strings.HasSuffix(id, "/terminal") }
