@@ -6,5 +6,6 @@ import "github.com/spf13/cobra"
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		a.topologyCommand(),
+		a.topicsCommand(),
 	}
 }
