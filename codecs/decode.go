@@ -43,7 +43,7 @@ func (a *attributes) read(hs []Header) {
 
 // Decode reads an input record into ev. Byte fields of the data share memory with the record; nothing else does. An
 // error wraps one of ErrNoKey, ErrNoType, ErrUnknownType, ErrVersion, ErrContent, ErrData. A traceparent that is not one
-// is ignored, as W3C asks. Decoding into the same Event again is cheaper than into a new one.
+// is ignored, as W3C asks. Values of compacted topics may stand behind a row header (AppendRow). Decoding into the same Event again is cheaper than into a new one.
 func Decode(rec *Record, ev *Event) error {
 	key := BatchOf(rec.Key)
 	if len(key) == 0 {
@@ -67,7 +67,13 @@ func Decode(rec *Record, ev *Event) error {
 			return err
 		}
 	}
-	isJSON, err := a.isJSON(rec.Value)
+	value := rec.Value
+	if a.kind.nullable && len(value) > 0 && value[0] == rowMagic { // no protobuf or JSON of these starts so
+		if _, value, _, err = ParseRow(value); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrData, a.kind.name, err)
+		}
+	}
+	isJSON, err := a.isJSON(value)
 	if err != nil {
 		return err
 	}
@@ -77,7 +83,7 @@ func Decode(rec *Record, ev *Event) error {
 	if len(a.trace) > 0 && !ValidTraceparent(a.trace) {
 		a.trace = nil
 	}
-	data, run, reporter, err := a.data(rec.Value, isJSON)
+	data, run, reporter, err := a.data(value, isJSON)
 	if err != nil {
 		return err
 	}

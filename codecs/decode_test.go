@@ -112,6 +112,20 @@ func TestNullValues(t *testing.T) {
 	require.NotNil(t, rec.Value, "an empty message is not a null value")
 }
 
+func TestDecodeBehindARowHeader(t *testing.T) {
+	rec, err := Encode("t", "b", "/s", &Event{Type: TypeBatchStatus, Data: &BatchStatus{Run: "r", State: State_sealed}})
+	require.NoError(t, err)
+	bare := rec.Value
+	rec.Value = AppendRow(nil, RowHeader{Format: RowFormat, Claim: 3, Applied: 9}, bare, nil)
+	var ev Event
+	require.NoError(t, Decode(&rec, &ev))
+	require.Equal(t, "r", ev.Data.(*BatchStatus).Run)
+	rec.Value = AppendRow(nil, RowHeader{Format: RowFormat + 1}, bare, nil)
+	require.ErrorIs(t, Decode(&rec, &ev), ErrNewFormat)
+	rec.Value = rec.Value[:10]
+	require.ErrorIs(t, Decode(&rec, &ev), ErrData)
+}
+
 func TestContentType(t *testing.T) {
 	pb, err := proto.Marshal(&BatchSeal{Run: "r", Total: 3})
 	require.NoError(t, err)
