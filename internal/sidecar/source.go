@@ -1,0 +1,87 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quiesce/quiesce/codecs"
+	"github.com/quiesce/quiesce/internal/sidecar/api"
+)
+
+// Errors of the sources.
+var (
+	// ErrUnknown: there is no such batch, or no such command in its row.
+	ErrUnknown = errors.New("unknown")
+	// ErrNotReady: the view is being loaded.
+	ErrNotReady = errors.New("view is recovering")
+)
+
+// Readiness of a view.
+type Readiness struct {
+	Percent float64 // loaded, 0 to 100
+	OK      bool    // everything that stood in the table at start is loaded
+	// Stale: loaded, but the connection to the broker is gone; the data may be old.
+	Stale bool
+}
+
+// Batches reads the controller's table. Methods are safe for concurrent use; all but Readiness and Watch fail with
+// ErrNotReady while the view loads.
+type Batches interface {
+	Readiness() Readiness
+	// Get returns one batch, or ErrUnknown.
+	Get(id string) (*api.Batch, error)
+	// Scan returns at most n batches with ids above after, in id order, and the id to go on after; "" = the end.
+	Scan(after string, n int) (batches []api.Batch, next string, err error)
+	// Tasks returns the tasks from an index on that have one of the outcomes (none = all), in index order. It looks at a
+	// bounded part of the batch, so a page may be short before the end.
+	Tasks(id string, outcomes []string, from uint32, n int) (TaskPage, error)
+	// Missing returns at most n ranges of tasks without outcome from an index on, in index order.
+	Missing(id string, from uint32, n int) (MissingPage, error)
+	// Command returns the row's answer to a command, or ErrUnknown.
+	Command(id, command string) (*api.Command, error)
+	// Reached says whether the control record at p is durable in the table, or had no effect on it. id may be empty: then
+	// only the partition as a whole counts.
+	Reached(id string, p api.Position) (bool, error)
+	// Watch returns a channel that gets a value after a change of the batch's row or its partition's position; "" = of any
+	// row. Changes in quick succession may give one value. stop must be called.
+	Watch(id string) (changed <-chan struct{}, stop func())
+}
+
+// TaskPage is a page of tasks; More says that Next is where to go on.
+type TaskPage struct {
+	Run   string
+	Tasks []api.Task
+	Next  uint32
+	More  bool
+}
+
+// MissingPage is a page of missing ranges; More says that Next is where to go on.
+type MissingPage struct {
+	api.Missing
+	Next uint32
+	More bool
+}
+
+// Log is the control topic.
+type Log interface {
+	// Append writes one record keyed by the batch and returns its position when all replicas have it.
+	Append(ctx context.Context, batch string, ev *codecs.Event) (api.Position, error)
+	// Last returns the position of the last record in the batch's partition; Offset -1 = there is none.
+	Last(ctx context.Context, batch string) (api.Position, error)
+}
+
+// Feed is the event topic.
+type Feed interface {
+	// Open starts reading. from gives the next offset of some partitions; the others start at their end, or at their
+	// beginning when fromStart is set. The stream belongs to the caller, who must close it.
+	Open(ctx context.Context, from Cursor, fromStart bool) (Stream, error)
+}
+
+// Stream is one reading of the event topic.
+type Stream interface {
+	// Next blocks until there are events, or ctx ends. Events of one partition come in order.
+	Next(ctx context.Context) ([]api.Event, error)
+	// Cursor is the position after everything that Next has returned.
+	Cursor() Cursor
+	Close()
+}
