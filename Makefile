@@ -12,7 +12,7 @@ KAFKA_PKGS    ?= $(shell $(GO) list -f '{{$$p := .ImportPath}}{{range .TestImpor
                    awk '$$1 ~ /\/internal\/broker\/brokertest$$/ {print $$2}' | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help lint-install build demo test test-race test-kafka test-long lint fmt generate clean
+.PHONY: help lint-install build demo test test-race test-kafka test-long fuzz lint fmt generate clean
 
 help: ## print this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -35,6 +35,13 @@ test-kafka: ## the broker tests against Apache Kafka 4.4.0, which it starts itse
 
 test-long: ## exhaustive variants of the tests (crash points, large batches, many seeds); tens of minutes
 	QUIESCE_TEST_LONG=1 $(GO) test -timeout 120m -count=1 $(PKG)
+
+fuzz: ## every fuzz target for FUZZTIME (20s) each
+	@$(GO) list -f '{{.ImportPath}}' $(PKG) | while read -r pkg; do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "== $$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done
 
 lint: ## gofmt, go vet, golangci-lint, structure rules, generated code up to date
 	@test -z "$$(gofmt -l .)" || { echo "not formatted (run make fmt):"; gofmt -l .; exit 1; }

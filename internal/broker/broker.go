@@ -42,11 +42,12 @@ func Start(cfg Config) (*Broker, error) {
 }
 
 func (b *Broker) start(cfg Config) (err error) {
+	var own string // the address listened on
 	opts := []kfake.Opt{
 		kfake.NumBrokers(1),
 		kfake.ClusterID("quiesce-embedded"),
 		kfake.GroupMinSessionTimeout(cfg.MinSessionTimeout),
-		kfake.ListenFn(listener(cfg)),
+		kfake.ListenFn(listener(cfg, &own)),
 		kfake.WithLogger(logger{cfg.Log}),
 	}
 	if cfg.AppendTime {
@@ -69,6 +70,11 @@ func (b *Broker) start(cfg Config) (err error) {
 		return fmt.Errorf("start on %s: %w", cfg.Listen, err)
 	}
 	b.bootstrap = b.cluster.ListenAddrs()[0]
+	offered, err := askVersions(own)
+	if err != nil {
+		return err
+	}
+	b.cluster.ControlKey(int16(kmsg.ApiVersions), offered.answer(b.cluster))
 	s := &stamper{cluster: b.cluster, now: cfg.Now, byDefault: cfg.AppendTime}
 	b.cluster.ControlKey(int16(kmsg.Produce), s.produce)
 	return b.createTopics(cfg.Topics)
@@ -110,12 +116,17 @@ func (b *Broker) Close() error {
 	return b.closeErr
 }
 
-// listener returns the listen function of kfake: it ignores kfake's own address and tells clients the advertised one.
-func listener(cfg Config) func(network, address string) (net.Listener, error) {
+// listener returns the listen function of kfake: it ignores kfake's own address, notes the one listened on, and tells
+// clients the advertised one.
+func listener(cfg Config, own *string) func(network, address string) (net.Listener, error) {
 	return func(network, _ string) (net.Listener, error) {
 		l, err := net.Listen(network, cfg.Listen)
-		if err != nil || cfg.Advertise == "" {
-			return l, err
+		if err != nil {
+			return nil, err
+		}
+		*own = l.Addr().String()
+		if cfg.Advertise == "" {
+			return l, nil
 		}
 		return advertised{l, cfg.Advertise}, nil
 	}

@@ -24,6 +24,7 @@
 //     answer carries no append time.
 //   - A batch has one base time and a delta per record. Stamping the batch header alone would leave the distance
 //     between the first record and the others: a batch of 1970 and 2100 would read as now and now + 130 years.
+//   - DescribeTopicPartitions is not offered: kfake's answer makes the Java admin client fail. It uses Metadata then.
 //   - Settings about compaction lag, dirty ratio and unclean election are stored, not obeyed; compaction runs only when
 //     asked for; records without a key are accepted on compacted topics. What depends on these is tested on Apache
 //     Kafka (see the apache package).

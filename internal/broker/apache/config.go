@@ -112,6 +112,9 @@ func properties(cfg Config, all []ports, i int, dataDir string) string {
 		// A killed node is fenced, and let in again, after this long.
 		"broker.session.timeout.ms":    "3000",
 		"broker.heartbeat.interval.ms": "500",
+		// Followers give a paused leader up.
+		"replica.socket.timeout.ms":    "2000",
+		"controller.socket.timeout.ms": "2000",
 		// A test's only member waits for nobody.
 		"group.initial.rebalance.delay.ms": "0",
 		"group.min.session.timeout.ms":     "1000",
