@@ -7,13 +7,11 @@ import (
 )
 
 // Partition returns the partition of a key among n: murmur2 of the key up to the first 0x00, as the Java client and
-// franz-go place the keys that have none. n is at least 1.
-func Partition(key []byte, n int32) int32 {
-	if i := bytes.IndexByte(key, 0); i >= 0 {
-		key = key[:i]
-	}
-	return int32(murmur2(key)&0x7fffffff) % n
-}
+// franz-go place the keys that have none.
+func Partition(key []byte, n int32) int32 { return int32(Hash(key)) % n }
+
+// Hash is the number whose remainder is the Partition. It fits into an int32.
+func Hash(key []byte) uint32 { return murmur2(BatchOf(key)) & 0x7fffffff }
 
 // murmur2 is Austin Appleby's MurmurHash2 with the seed of Kafka's DefaultPartitioner.
 func murmur2(b []byte) uint32 {
