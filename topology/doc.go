@@ -35,9 +35,35 @@
 //	credit     -
 //	observe    -
 //
+// # Job type file
+//
+//	job: invoices
+//	version: 1
+//	complete_by: 90m                    # after the start; absent = no deadline
+//	retention: 720h                     # from the end to the collection
+//	steps:
+//	  s1: {task: {queue: invoices.prepare, retry: {attempts: 1}, attempt_timeout: 5m}}
+//	  s2:
+//	    after: [s1]
+//	    fan_out:
+//	      split: invoices.split         # queue of the splitter
+//	      queue: invoices.render        # queue of the sub-jobs
+//	      window: 64                    # released at once; default 1000
+//	      retry: {attempts: 5, first: 1s, factor: 4, max: 5m}   # the defaults
+//	      attempt_timeout: 2m           # absent = none
+//	      policy: {tolerate: 1%, min_sample: 100}   # or {kind: fail_fast}; default {kind: continue}
+//	      complete_by: 60m              # after the step's start
+//	      no_progress_for: 10m          # since the last outcome
+//	      on_deadline: close            # expire (default) | close
+//	      open_children: false          # true: sub-jobs may add sub-jobs
+//	      max_total: 10000000
+//
+// Durations are Go's: 300ms, 90s, 2m, 720h.
+//
 // # Non-obvious
 //
-// The digest is taken of a canonical form in which defaults are absent, so that a new optional field changes no digest.
+// A topology's digest is taken of a canonical form in which defaults are absent, so that a new optional field changes no
+// digest. A job type's form has its defaults filled in: they are what the job does.
 // Units and legs are ordered by name; a leg's number is its place. Real partition counts, not declared ones, decide
 // (Resolve, Start).
 package topology

@@ -53,3 +53,28 @@ func ExampleSystem() {
 	// quiesce.controller-table 8 compact
 	// quiesce.status 8 compact
 }
+
+func ExampleLoadJobType() {
+	job, err := topology.LoadJobType([]byte(`
+job: invoices
+version: 1
+steps:
+  prepare: {task: {queue: invoices.prepare}}
+  render: {after: [prepare], fan_out: {split: invoices.split, queue: invoices.render, window: 64}}
+  report: {after: [render], task: {queue: invoices.report}}
+`))
+	if err != nil {
+		panic(err)
+	}
+	def, err := job.Definition()
+	if err != nil {
+		panic(err)
+	}
+	for _, s := range def.Steps {
+		fmt.Println(s.Name, s.After)
+	}
+	// Output:
+	// prepare []
+	// render [prepare]
+	// report [render]
+}

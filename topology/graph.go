@@ -67,21 +67,23 @@ func (t *Topology) Order() ([]string, error) {
 }
 
 // order returns the stages in topological order and those that are in a cycle or behind one, by name.
-func (t *Topology) order() (order, rest []string) {
-	open := sortedKeys(t.Stages)
+func (t *Topology) order() (order, rest []string) { return layers(sortedKeys(t.Stages), t.feeds) }
+
+// layers orders nodes such that each stands behind those that come before it, ties as given; rest has those for which
+// there is no order (Kahn, 1962).
+func layers(nodes []string, before func(a, b string) bool) (order, rest []string) {
 	for {
 		var next []string
-		for _, s := range open {
-			blocked := slices.ContainsFunc(open, func(w string) bool { return t.feeds(w, s) })
-			if !blocked {
-				next = append(next, s)
+		for _, n := range nodes {
+			if !slices.ContainsFunc(nodes, func(other string) bool { return before(other, n) }) {
+				next = append(next, n)
 			}
 		}
 		if len(next) == 0 {
-			return order, open
+			return order, nodes
 		}
 		order = append(order, next...)
-		open = slices.DeleteFunc(open, func(s string) bool { return slices.Contains(next, s) })
+		nodes = slices.DeleteFunc(nodes, func(n string) bool { return slices.Contains(next, n) })
 	}
 }
 

@@ -200,6 +200,11 @@ func (d *decoder) scalar(n ast.Node, v reflect.Value, path string) {
 		want += " from 0"
 		x, err = strconv.ParseUint(s, 10, v.Type().Bits())
 		v.SetUint(x)
+	case v.CanFloat():
+		var x float64
+		want = "a number"
+		x, err = strconv.ParseFloat(s, 64)
+		v.SetFloat(x)
 	case v.Kind() == reflect.Bool:
 		want = "true or false"
 		b, isBool := n.(*ast.BoolNode)

@@ -85,7 +85,8 @@ func (r roles) dispatcher() Access {
 // worker takes tasks of one queue, moves them between its tiers, splits, and reports.
 func (r roles) worker(q topology.Queue) Access {
 	queue := q.Topics(r.s.Prefix)
-	return Access{Role: "worker " + q.Name, Groups: []string{topology.WorkTopic(r.s.Prefix, q.Name)},
+	group := topology.WorkTopic(r.s.Prefix, q.Name)
+	return Access{Role: "worker " + q.Name, Groups: []string{group, group + ".retry"},
 		Read:  append(r.own(codecs.TopicStatus), queue...),
 		Write: append(r.own(codecs.TopicControl, codecs.TopicJobs, codecs.TopicManifest, codecs.TopicDeadLetter), queue...)}
 }
