@@ -116,7 +116,7 @@ var cliImports = Rule{
 			return nil
 		}
 		f.imports(func(spec *ast.ImportSpec, _, module string, own bool) {
-			if own && below(module, []string{"cmd", "internal/cli"}) {
+			if own && below(module, []string{"cmd", "internal/cli"}) && !allowed("only mains import the command line", f) {
 				faults = append(faults, f.fault(spec, "%s imports %s: move what it needs out of the command", f.Dir(), module))
 			}
 		})
