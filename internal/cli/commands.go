@@ -7,5 +7,7 @@ func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		a.topologyCommand(),
 		a.topicsCommand(),
+		a.waitCommand(),
+		a.batchCommand(),
 	}
 }

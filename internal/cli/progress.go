@@ -23,6 +23,9 @@ func newBars(w io.Writer) *bars {
 	return &bars{p: mpb.New(mpb.WithOutput(w), mpb.WithWidth(48))}
 }
 
+// visible says whether anybody can see them.
+func (s *bars) visible() bool { return s.p != nil }
+
 // bar is one line: name, filled part, current / total, rate. The nil bar does nothing.
 type bar struct {
 	b *mpb.Bar

@@ -7,10 +7,10 @@ const (
 	StageDigest = "digest"
 	StageReport = "report"
 
-	topicPaths   = "paths"
-	topicFiles   = "files"
-	topicDecls   = "decls"
-	topicDigests = "digests"
+	topicPaths   = "go-index.paths"
+	topicFiles   = "go-index.files"
+	topicDecls   = "go-index.decls"
+	topicDigests = "go-index.digests"
 )
 
 // pathKey and digestKey are the keys of the report's rows; they cannot meet.
