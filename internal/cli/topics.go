@@ -44,7 +44,7 @@ func (s *topicSettings) with(cmd *cobra.Command, fn func(context.Context, *topic
 	if err := s.validate(cmd); err != nil {
 		return err
 	}
-	specs, err := s.specs(cmd)
+	_, _, specs, err := s.specs(cmd)
 	if err != nil {
 		return err
 	}
@@ -62,50 +62,39 @@ func (s *topicSettings) with(cmd *cobra.Command, fn func(context.Context, *topic
 	return fn(ctx, m, specs)
 }
 
-func (s *topicSettings) specs(cmd *cobra.Command) ([]topology.Spec, error) {
+// specs are the deployment's own topics and those of the topologies.
+func (s *topicSettings) specs(cmd *cobra.Command) (topology.Settings, []*topology.Topology, []topology.Spec, error) {
+	settings := topology.Settings{Prefix: s.prefix, Partitions: s.partitions, Replication: s.replication}
 	var loaded []*topology.Topology
 	for _, name := range s.topologies {
 		t, err := loadTopology(cmd, name, "")
 		if err != nil {
-			return nil, err
+			return settings, nil, nil, err
 		}
 		loaded = append(loaded, t)
 	}
-	settings := topology.Settings{Prefix: s.prefix, Partitions: s.partitions, Replication: s.replication}
 	if err := settings.Validate(); err != nil {
-		return nil, usage(cmd, "%w", err)
+		return settings, nil, nil, usage(cmd, "%w", err)
 	}
-	own := settings.System()
 	specs, err := settings.Specs(loaded...)
 	if err != nil {
-		return nil, usage(cmd, "%w", err)
+		return settings, nil, nil, usage(cmd, "%w", err)
 	}
-	return merge(own, specs), nil
-}
-
-// merge joins two lists of topics; the first mention of a name counts.
-func merge(lists ...[]topology.Spec) []topology.Spec {
-	var out []topology.Spec
-	have := map[string]bool{}
-	for _, list := range lists {
-		for _, s := range list {
-			if !have[s.Name] {
-				have[s.Name] = true
-				out = append(out, s)
-			}
-		}
-	}
-	return out
+	return settings, loaded, append(settings.System(), specs...), nil
 }
 
 func (a *app) topicsPlan() *cobra.Command {
 	var s topicSettings
+	var acls bool
 	cmd := &cobra.Command{
 		Use:     "plan",
 		Short:   "Print what apply would create and what differs; changes nothing",
 		Example: "  quiesce topics plan --bootstrap-server kafka-1:9092 --topology pipeline.yaml --json",
 		Args:    args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if acls {
+				return a.printACLs(cmd, &s)
+			}
 			return s.with(cmd, func(ctx context.Context, m *topics.Manager, specs []topology.Spec) error {
 				plan, err := m.Plan(ctx, specs)
 				if err != nil {
@@ -116,8 +105,31 @@ func (a *app) topicsPlan() *cobra.Command {
 		},
 	}
 	s.flags(cmd)
+	cmd.Flags().BoolVar(&acls, "acls", false, "print the least ACLs that each role needs instead; asks no broker")
 	a.jsonFlag(cmd)
 	return cmd
+}
+
+// printACLs prints what each role has to be allowed.
+func (a *app) printACLs(cmd *cobra.Command, s *topicSettings) error {
+	if err := s.validate(cmd); err != nil {
+		return err
+	}
+	settings, loaded, _, err := s.specs(cmd)
+	if err != nil {
+		return err
+	}
+	roles := topics.Roles(settings, loaded...)
+	if !a.json {
+		a.printf("%s", topics.ACLText(roles))
+		return nil
+	}
+	for _, r := range roles {
+		if err := a.printJSON(map[string]any{"role": r.Role, "acls": r.ACLs()}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *app) printPlan(plan topics.Plan) error {
