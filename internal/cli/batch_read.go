@@ -1,23 +1,25 @@
 package cli
 
 import (
+	"context"
 	"fmt"
-	"net/url"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quiesce/quiesce/internal/sidecar/api"
+	"github.com/quiesce/quiesce/internal/sidecar/client"
 )
 
 // reader makes a command that reads something about one batch.
-func (a *app) reader(cmd *cobra.Command, read func(cmd *cobra.Command, r *remote, id string) error) *cobra.Command {
+func (a *app) reader(cmd *cobra.Command, read func(ctx context.Context, c *client.Client, id string) error) *cobra.Command {
 	var r remote
 	cmd.Args = args(cobra.ExactArgs(1))
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		if err := batchID(cmd, &r, ids[0]); err != nil {
+		c, err := r.batch(cmd, ids[0])
+		if err != nil {
 			return err
 		}
-		return read(cmd, &r, ids[0])
+		return patient(cmd.Context(), func() error { return read(cmd.Context(), c, ids[0]) })
 	}
 	r.flags(cmd)
 	a.jsonFlag(cmd)
@@ -29,15 +31,15 @@ func (a *app) batchShow() *cobra.Command {
 		Use:     "show ID",
 		Short:   "Show a batch: state, counts, stages",
 		Example: "  quiesce batch show nightly-2026-11-30",
-	}, func(cmd *cobra.Command, r *remote, id string) error {
-		var b api.Batch
-		if err := r.get(cmd.Context(), batchPath(id), nil, &b); err != nil {
+	}, func(ctx context.Context, c *client.Client, id string) error {
+		b, err := c.Get(ctx, id)
+		if err != nil {
 			return err
 		}
 		if a.json {
 			return a.printJSON(b)
 		}
-		a.printf("%s", batchText(&b))
+		a.printf("%s", batchText(b))
 		return nil
 	})
 }
@@ -47,15 +49,15 @@ func (a *app) batchExplain() *cobra.Command {
 		Use:     "explain ID",
 		Short:   "Say why a batch has not ended, the most telling first",
 		Example: "  quiesce batch explain nightly-2026-11-30",
-	}, func(cmd *cobra.Command, r *remote, id string) error {
-		var x api.Explain
-		if err := r.get(cmd.Context(), batchPath(id)+"/explain", nil, &x); err != nil {
+	}, func(ctx context.Context, c *client.Client, id string) error {
+		x, err := c.Explain(ctx, id)
+		if err != nil {
 			return err
 		}
 		if a.json {
 			return a.printJSON(x)
 		}
-		return a.printExplain(&x)
+		return a.printExplain(x)
 	})
 }
 
@@ -82,21 +84,16 @@ func (a *app) batchMissing() *cobra.Command {
 		Use:     "missing ID",
 		Short:   "Name what a batch still waits for: task indexes, or units",
 		Example: "  quiesce batch missing nightly-2026-11-30",
-	}, func(cmd *cobra.Command, r *remote, id string) error {
-		q := url.Values{}
-		for {
-			var m api.Missing
-			if err := r.get(cmd.Context(), batchPath(id)+"/missing", q, &m); err != nil {
+	}, func(ctx context.Context, c *client.Client, id string) error {
+		for m, err := range c.Missing(ctx, id) {
+			if err != nil {
 				return err
 			}
-			if err := a.printMissing(&m); err != nil {
+			if err := a.printMissing(m); err != nil {
 				return err
 			}
-			if m.Next == "" {
-				return nil
-			}
-			q.Set("cursor", m.Next)
 		}
+		return nil
 	})
 }
 
@@ -126,32 +123,22 @@ func (a *app) batchTasks() *cobra.Command {
 		Use:     "tasks ID",
 		Short:   "List tasks with their outcomes and reasons, by index",
 		Example: "  quiesce batch tasks nightly-2026-11-30 --outcome failed,lost",
-	}, func(cmd *cobra.Command, r *remote, id string) error {
-		q := url.Values{}
-		for _, o := range outcomes {
-			q.Add("outcome", o)
-		}
-		for {
-			var list api.TaskList
-			if err := r.get(cmd.Context(), batchPath(id)+"/tasks", q, &list); err != nil {
+	}, func(ctx context.Context, c *client.Client, id string) error {
+		for t, err := range c.Tasks(ctx, id, outcomes...) {
+			if err != nil {
 				return err
 			}
-			for _, t := range list.Tasks {
-				if err := a.printTask(t); err != nil {
-					return err
-				}
+			if err := a.printTask(t); err != nil {
+				return err
 			}
-			if list.Next == "" {
-				return nil
-			}
-			q.Set("cursor", list.Next)
 		}
+		return nil
 	})
 	cmd.Flags().StringSliceVar(&outcomes, "outcome", nil, "only these: pending, running, ok, failed, skipped, cancelled, timed_out, lost, unknown")
 	return cmd
 }
 
-func (a *app) printTask(t api.Task) error {
+func (a *app) printTask(t *api.Task) error {
 	if a.json {
 		return a.printJSON(t)
 	}

@@ -2,9 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -12,13 +9,14 @@ import (
 
 	"github.com/quiesce/quiesce/codecs"
 	"github.com/quiesce/quiesce/internal/sidecar/api"
+	"github.com/quiesce/quiesce/internal/sidecar/client"
 )
 
 // verb is a command on a batch: its flags, and how they become arguments.
 type verb struct {
 	name, short, example string
 	flags                func(*cobra.Command)
-	args                 func(*cobra.Command) (map[string]any, error)
+	fill                 func(*cobra.Command, *codecs.CommandArgs) error
 }
 
 // batchVerbs makes one command for each verb.
@@ -29,7 +27,6 @@ func (a *app) batchVerbs() []*cobra.Command {
 		{name: "resume", short: "Resume a paused batch", example: "quiesce batch resume b-1"},
 		{name: "reevaluate", short: "Judge a batch again from its durable outcomes", example: "quiesce batch reevaluate b-1"},
 		{name: "repair", short: "Lift the quarantine of a batch after a fix", example: "quiesce batch repair b-1"},
-		{name: "gc", short: "Collect an ended batch now, not after its retention", example: "quiesce batch gc b-1"},
 		redriveVerb(), extendVerb(), policyVerb(),
 	}
 	var out []*cobra.Command
@@ -41,42 +38,38 @@ func (a *app) batchVerbs() []*cobra.Command {
 
 func (a *app) verbCommand(v verb) *cobra.Command {
 	var r remote
-	var reason, key string
-	var version uint64
+	var reason string
+	var o client.WriteOptions
 	cmd := &cobra.Command{
 		Use:     v.name + " ID",
 		Short:   v.short,
 		Example: "  " + v.example,
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			if err := batchID(cmd, &r, ids[0]); err != nil {
+			c, err := r.batch(cmd, ids[0])
+			if err != nil {
 				return err
 			}
-			body := map[string]any{}
-			if v.args != nil {
-				var err error
-				if body, err = v.args(cmd); err != nil {
+			body := &codecs.CommandArgs{Reason: reason}
+			if v.fill != nil {
+				if err := v.fill(cmd, body); err != nil {
 					return err
 				}
 			}
-			if reason != "" {
-				body["reason"] = reason
+			if o.IdempotencyKey == "" {
+				o.IdempotencyKey = ulid.Make().String()
 			}
-			if key == "" {
-				key = ulid.Make().String()
+			if o.Version < 0 {
+				return usage(cmd, "--if-version %d is negative", o.Version)
 			}
-			req := request{method: http.MethodPost, path: batchPath(ids[0]) + ":" + v.name, key: key, body: body}
-			if version > 0 {
-				req.version = strconv.FormatUint(version, 10)
-			}
-			return a.command(cmd, &r, ids[0], req)
+			return a.command(cmd, c, ids[0], v.name, body, o)
 		},
 	}
 	r.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&reason, "reason", "", "kept with the batch")
-	f.StringVar(&key, "idempotency-key", "", "the same key acts once, however often it is sent (default: a new one)")
-	f.Uint64Var(&version, "if-version", 0, "only if the batch still has this version (see batch show --json)")
+	f.StringVar(&o.IdempotencyKey, "idempotency-key", "", "the same key acts once, however often it is sent (default: a new one)")
+	f.Int64Var(&o.Version, "if-version", 0, "only if the batch still has this version (see batch show --json)")
 	if v.flags != nil {
 		v.flags(cmd)
 	}
@@ -85,25 +78,27 @@ func (a *app) verbCommand(v verb) *cobra.Command {
 }
 
 // command sends a command and prints the row's own answer to it.
-func (a *app) command(cmd *cobra.Command, r *remote, id string, req request) error {
-	var accepted api.Accepted
-	if err := r.do(cmd.Context(), req, &accepted); err != nil {
+func (a *app) command(cmd *cobra.Command, c *client.Client, id, verb string, body *codecs.CommandArgs, o client.WriteOptions) error {
+	var done *api.Command
+	err := patient(cmd.Context(), func() error {
+		accepted, err := c.Command(cmd.Context(), id, verb, body, o)
+		if err == nil {
+			done, err = c.Answer(cmd.Context(), id, accepted.Command)
+		}
 		return err
-	}
-	var c api.Command
-	q := url.Values{"at_least": {accepted.Position.String()}}
-	if err := r.get(cmd.Context(), batchPath(id)+"/commands/"+url.PathEscape(accepted.Command), q, &c); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	if a.json {
-		if err := a.printJSON(c); err != nil {
+		if err := a.printJSON(done); err != nil {
 			return err
 		}
-	} else if c.Applied {
-		a.printf("%s applied to %s\n", c.Verb, id)
+	} else if done.Applied {
+		a.printf("%s applied to %s\n", verb, id)
 	}
-	if !c.Applied {
-		return fmt.Errorf("%s of batch %s had no effect: %s", c.Verb, id, c.Reason)
+	if !done.Applied {
+		return fmt.Errorf("%s of batch %s had no effect: %s", verb, id, done.Reason)
 	}
 	return nil
 }
@@ -115,15 +110,16 @@ func redriveVerb() verb {
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().StringSliceVar(&outcomes, "outcome", nil, "only tasks with these outcomes: failed, timed_out, lost, cancelled (default: all four)")
 		},
-		args: func(cmd *cobra.Command) (map[string]any, error) {
+		fill: func(cmd *cobra.Command, a *codecs.CommandArgs) error {
 			for _, o := range outcomes {
 				switch o {
 				case "failed", "timed_out", "lost", "cancelled":
 				default:
-					return nil, usage(cmd, "--outcome %q: failed, timed_out, lost or cancelled", o)
+					return usage(cmd, "--outcome %q: failed, timed_out, lost or cancelled", o)
 				}
 			}
-			return map[string]any{"outcomes": outcomes}, nil
+			a.Outcomes = outcomes
+			return nil
 		}}
 }
 
@@ -138,50 +134,43 @@ func extendVerb() verb {
 			f.DurationVar(&noProgress, "no-progress-for", 0, "longest time without any progress")
 			f.StringVar(&onDeadline, "on-deadline", "", "expire (default) or close: open tasks time out and the batch completes with failures")
 		},
-		args: func(cmd *cobra.Command) (map[string]any, error) {
-			deadlines := map[string]any{}
-			for name, text := range map[string]string{"complete_by": completeBy, "seal_by": sealBy} {
-				if text == "" {
-					continue
-				}
-				ms, err := parseTime(text, time.Now())
-				if err != nil {
-					return nil, usage(cmd, "%w", err)
-				}
-				deadlines[name] = strconv.FormatInt(ms, 10)
+		fill: func(cmd *cobra.Command, a *codecs.CommandArgs) error {
+			a.Deadlines, a.OnDeadline = &codecs.Deadlines{NoProgressFor: noProgress.Milliseconds()}, onDeadline
+			var err error
+			if a.Deadlines.CompleteBy, err = parseTime(completeBy, time.Now()); err != nil {
+				return usage(cmd, "--complete-by: %w", err)
 			}
-			if noProgress != 0 {
-				deadlines["no_progress_for"] = strconv.FormatInt(noProgress.Milliseconds(), 10)
+			if a.Deadlines.SealBy, err = parseTime(sealBy, time.Now()); err != nil {
+				return usage(cmd, "--seal-by: %w", err)
 			}
-			if len(deadlines) == 0 && onDeadline == "" {
-				return nil, usage(cmd, "name a deadline")
+			if completeBy == "" && sealBy == "" && noProgress == 0 && onDeadline == "" {
+				return usage(cmd, "name a deadline")
 			}
-			body := map[string]any{"deadlines": deadlines}
-			if onDeadline != "" {
-				body["on_deadline"] = onDeadline
-			}
-			return body, nil
+			return nil
 		}}
 }
 
-// parseTime reads RFC 3339 or +DURATION, in ms since the epoch.
+// parseTime reads RFC 3339 or +DURATION, in ms since the epoch; an empty text is 0.
 func parseTime(s string, now time.Time) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
 	if s[0] == '+' {
 		d, err := time.ParseDuration(s[1:])
 		if err != nil {
-			return 0, fmt.Errorf("time %q: %w", s, err)
+			return 0, err
 		}
 		return now.Add(d).UnixMilli(), nil
 	}
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return 0, fmt.Errorf("time %q: want RFC 3339 or +DURATION", s)
+		return 0, fmt.Errorf("%q: want RFC 3339 or +DURATION", s)
 	}
 	return t.UnixMilli(), nil
 }
 
 func policyVerb() verb {
-	var p codecs.Policy
+	p := &codecs.Policy{}
 	return verb{name: "policy", short: "Change the failure policy of a batch", example: "quiesce batch policy b-1 --kind tolerate --tolerate 1% --min-sample 100",
 		flags: func(cmd *cobra.Command) {
 			f := cmd.Flags()
@@ -189,13 +178,14 @@ func policyVerb() verb {
 			f.StringVar(&p.Tolerate, "tolerate", "", "failures that are tolerated: a number, or a percentage of the attempted tasks")
 			f.Uint32Var(&p.MinSample, "min-sample", 0, "tasks attempted before a percentage is judged")
 		},
-		args: func(cmd *cobra.Command) (map[string]any, error) {
+		fill: func(cmd *cobra.Command, a *codecs.CommandArgs) error {
 			switch {
 			case p.Kind != "continue" && p.Kind != "fail_fast" && p.Kind != "tolerate":
-				return nil, usage(cmd, "--kind %q: continue, fail_fast or tolerate", p.Kind)
+				return usage(cmd, "--kind %q: continue, fail_fast or tolerate", p.Kind)
 			case (p.Kind == "tolerate") != (p.Tolerate != ""):
-				return nil, usage(cmd, "--tolerate belongs to --kind tolerate")
+				return usage(cmd, "--tolerate belongs to --kind tolerate")
 			}
-			return map[string]any{"policy": map[string]any{"kind": p.Kind, "tolerate": p.Tolerate, "min_sample": p.MinSample}}, nil
+			a.Policy = p
+			return nil
 		}}
 }

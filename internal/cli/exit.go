@@ -6,20 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quiesce/quiesce/codecs"
+	"github.com/quiesce/quiesce/internal/sidecar/client"
 )
 
-// Exit codes.
+// Exit codes that are not about a batch; those are in package client.
 const (
-	ExitOK           = 0
-	ExitError        = 1
-	ExitUsage        = 2
-	ExitWithFailures = 3
-	ExitFailed       = 4
-	ExitCancelled    = 5
-	ExitExpired      = 6
-	ExitInconsistent = 7
-	ExitTimeout      = 124
+	ExitOK    = client.ExitCompleted
+	ExitError = client.ExitError
+	ExitUsage = client.ExitUsage
 )
 
 // exitError ends a command with a code. A nil err prints nothing: the result was already printed.
@@ -45,27 +39,4 @@ func usage(cmd *cobra.Command, format string, v ...any) error {
 		where = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ") + ": "
 	}
 	return &exitError{code: ExitUsage, err: fmt.Errorf(where+format, v...), help: cmd.CommandPath()}
-}
-
-// ExitCode is the exit code of a batch that ended. attempted accepts tasks whose outcome no stage reports (modes
-// markers and observe prove only that every task was attempted).
-func ExitCode(state codecs.State_Code, unknown uint32, attempted bool) int {
-	switch state {
-	case codecs.State_completed:
-		if unknown > 0 && !attempted {
-			return ExitError
-		}
-		return ExitOK
-	case codecs.State_completed_with_failures:
-		return ExitWithFailures
-	case codecs.State_failed:
-		return ExitFailed
-	case codecs.State_cancelled:
-		return ExitCancelled
-	case codecs.State_expired:
-		return ExitExpired
-	case codecs.State_inconsistent:
-		return ExitInconsistent
-	}
-	return ExitError
 }

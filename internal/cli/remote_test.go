@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/quiesce/quiesce/internal/sidecar/api"
+	"github.com/quiesce/quiesce/internal/sidecar/client"
 )
 
 // fakeSidecar answers with what a test puts in and keeps the requests.
@@ -23,6 +24,10 @@ type fakeSidecar struct {
 
 func newFakeSidecar(t *testing.T, answers map[string]any) *fakeSidecar {
 	f := &fakeSidecar{answers: answers}
+	if f.answers == nil {
+		f.answers = map[string]any{}
+	}
+	f.answers["GET /readyz"] = api.Health{Status: "ready"}
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body strings.Builder
 		if r.Body != nil {
@@ -81,7 +86,7 @@ func TestWaitWithUnknownOutcomes(t *testing.T) {
 	b.Mode, b.Counts = "markers", api.Counts{Total: 3, Unknown: 3}
 	f := newFakeSidecar(t, map[string]any{"GET /v1/batches/b-1": b})
 	r := run(t, "", "wait", "b-1", "--server", f.URL)
-	require.Equal(t, ExitError, r.code)
+	require.Equal(t, client.ExitWithFailures, r.code)
 	require.Contains(t, r.err, "--attempted")
 	require.Equal(t, ExitOK, run(t, "", "wait", "b-1", "--attempted", "--server", f.URL).code)
 }
@@ -91,7 +96,7 @@ func TestWaitTimesOut(t *testing.T) {
 	open := api.Batch{Batch: "b-1", State: "open"}
 	f := newFakeSidecar(t, map[string]any{"GET /v1/batches/b-1": open})
 	r := run(t, "", "wait", "b-1", "--timeout", "50ms", "--server", f.URL)
-	require.Equal(t, ExitTimeout, r.code)
+	require.Equal(t, client.ExitTimeout, r.code)
 	require.Contains(t, r.err, "has not ended within 50ms")
 }
 
@@ -107,7 +112,7 @@ func TestWaitWithoutASidecar(t *testing.T) {
 func TestBadInputOfRemoteCommands(t *testing.T) {
 	isolate(t)
 	for _, line := range []string{
-		"wait", "wait a b", "wait b:1", "wait b-1 --server nonsense", "wait b-1 --timeout -1s", "wait b-1 --timeout soon",
+		"wait", "wait a b", "wait b:1", "wait b-1 --server ftp://x", "wait b-1 --timeout -1s", "wait b-1 --timeout soon",
 		"batch", "batch nonsense", "batch list x", "batch list --label x", "batch list --limit -1", "batch list --server ftp://x",
 		"batch show", "batch show b:1", "batch explain", "batch missing", "batch tasks", "batch cancel", "batch pause b:1",
 		"batch extend b-1", "batch extend b-1 --complete-by soon", "batch policy b-1", "batch policy b-1 --kind tolerate",
@@ -125,14 +130,18 @@ func TestBadInputOfRemoteCommands(t *testing.T) {
 func TestListWalksAllPages(t *testing.T) {
 	isolate(t)
 	f := newFakeSidecar(t, nil)
-	f.answers = map[string]any{"GET /v1/batches": api.BatchList{Batches: []api.Batch{ended("completed")}}}
+	f.answers["GET /v1/batches"] = api.BatchList{Batches: []api.Batch{ended("completed")}}
 	r := run(t, "", "batch", "list", "--state", "completed", "--label", "a=b", "--topology", "t@1", "--server", f.URL)
 	require.Equal(t, ExitOK, r.code, r.err)
 	require.Contains(t, r.out, "b-1")
-	require.Equal(t, "label=a%3Ab&state=completed&topology=t%401", f.seen[0].URL.RawQuery)
+	require.Equal(t, "label=a%3Ab&state=completed&topology=t%401", f.seen[1].URL.RawQuery)
 
 	pages := 0
 	f.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" {
+			_ = json.NewEncoder(w).Encode(api.Health{Status: "ready"})
+			return
+		}
 		pages++
 		list := api.BatchList{Batches: []api.Batch{{Batch: fmt.Sprintf("b-%d", pages)}}}
 		if pages < 3 {
@@ -160,7 +169,7 @@ func TestVerbSendsACommandAndPrintsTheRowsAnswer(t *testing.T) {
 	require.Equal(t, "extend applied to b-1\n", r.out)
 	require.JSONEq(t, `{"deadlines":{"complete_by":"1893553445000","no_progress_for":"60000"},"on_deadline":"close","reason":"late data"}`, f.bodies[0])
 	require.Equal(t, "k", f.seen[0].Header.Get("Idempotency-Key"))
-	require.Equal(t, "9", f.seen[0].Header.Get("If-Match"))
+	require.Equal(t, `"9"`, f.seen[0].Header.Get("If-Match"))
 	require.Equal(t, "Bearer secret", f.seen[0].Header.Get("Authorization"))
 	require.Equal(t, "3:17", f.seen[1].URL.Query().Get("at_least"))
 
@@ -175,7 +184,7 @@ func TestRefusalsOfTheSidecarAreReadable(t *testing.T) {
 	f := newFakeSidecar(t, map[string]any{"GET /v1/batches/b-1": &api.Problem{Type: api.ProblemAuth, Title: "Unauthorized", Status: 401, Detail: "no token"}})
 	r := run(t, "", "batch", "show", "b-1", "--server", f.URL)
 	require.Equal(t, ExitError, r.code)
-	require.Equal(t, "quiesce: Unauthorized: no token\n", r.err)
+	require.Equal(t, "quiesce: batch b-1: Unauthorized: no token\n", r.err)
 	require.Equal(t, ExitError, run(t, "", "batch", "show", "b-2", "--server", f.URL).code)
 }
 

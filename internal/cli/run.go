@@ -8,6 +8,8 @@ import (
 	"log/slog"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quiesce/quiesce/internal/sidecar/client"
 )
 
 // app is what every subcommand gets: the streams and the settings that all share.
@@ -40,6 +42,9 @@ func (a *app) exit(err error) int {
 	var e *exitError
 	if !errors.As(err, &e) {
 		fmt.Fprintf(a.err, "quiesce: %v\n", err)
+		if errors.Is(err, client.ErrInvalid) {
+			return ExitUsage
+		}
 		return ExitError
 	}
 	if e.err != nil {

@@ -4,18 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quiesce/quiesce/codecs"
 	"github.com/quiesce/quiesce/internal/sidecar/api"
+	"github.com/quiesce/quiesce/internal/sidecar/client"
 )
 
 const (
-	pollFor = 20 * time.Second // one long poll
-	appears = 5 * time.Second  // how long a batch may take to be known
+	appears = 5 * time.Second        // how long a batch may take to be known
+	redraw  = 200 * time.Millisecond // between two looks when somebody watches a bar
 )
 
 func (a *app) waitCommand() *cobra.Command {
@@ -30,16 +29,14 @@ func (a *app) waitCommand() *cobra.Command {
 		Example: "  quiesce wait nightly-2026-11-30 --timeout 2h && start-the-next-thing",
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			if err := r.validate(cmd); err != nil {
+			c, err := r.batch(cmd, ids[0])
+			if err != nil {
 				return err
-			}
-			if err := codecs.ValidID("batch", ids[0]); err != nil {
-				return usage(cmd, "%w", err)
 			}
 			if timeout < 0 {
 				return usage(cmd, "--timeout %s is negative", timeout)
 			}
-			return a.wait(cmd.Context(), &r, ids[0], timeout, attempted)
+			return a.wait(cmd.Context(), c, ids[0], timeout, attempted)
 		},
 	}
 	r.flags(cmd)
@@ -50,7 +47,7 @@ func (a *app) waitCommand() *cobra.Command {
 }
 
 // wait follows a batch to its end, prints it, and returns its exit code as an error.
-func (a *app) wait(ctx context.Context, r *remote, id string, timeout time.Duration, attempted bool) error {
+func (a *app) wait(ctx context.Context, c *client.Client, id string, timeout time.Duration, attempted bool) error {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
@@ -58,19 +55,47 @@ func (a *app) wait(ctx context.Context, r *remote, id string, timeout time.Durat
 	}
 	bars := newBars(a.err)
 	line := bars.add(id, 0)
-	every := pollFor
-	if bars.visible() {
-		every = 300 * time.Millisecond
-	}
-	b, err := r.ended(ctx, id, every, func(b *api.Batch) { line.set(int64(b.Counts.Ended()), int64(b.Counts.Total)) })
+	var b *api.Batch
+	give := time.Now().Add(appears)
+	err := patient(ctx, func() (err error) {
+		for {
+			b, err = follow(ctx, c, id, bars, line)
+			if !errors.Is(err, client.ErrNotFound) || time.Now().After(give) {
+				return err
+			}
+			if err := pause(ctx, 50*time.Millisecond); err != nil {
+				return err
+			}
+		}
+	})
 	bars.finish(line)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &exitError{code: ExitTimeout, err: fmt.Errorf("batch %s has not ended within %s", id, timeout)}
+		return &exitError{code: client.ExitTimeout, err: fmt.Errorf("batch %s has not ended within %s", id, timeout)}
 	}
 	if err != nil {
 		return err
 	}
 	return a.endOf(b, attempted)
+}
+
+// follow waits for the end: in long polls, or, where somebody watches, in short looks.
+func follow(ctx context.Context, c *client.Client, id string, bars *bars, line *bar) (*api.Batch, error) {
+	if !bars.visible() {
+		return c.Wait(ctx, id, nil)
+	}
+	for {
+		b, err := c.Get(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		line.set(int64(b.Counts.Ended()), int64(b.Counts.Total))
+		if b.Terminal {
+			return b, nil
+		}
+		if err := pause(ctx, redraw); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // endOf prints how a batch ended and returns its exit code as an error.
@@ -82,7 +107,7 @@ func (a *app) endOf(b *api.Batch, attempted bool) error {
 	} else {
 		a.printf("%s %s: %d tasks: %s\n", b.Batch, stateText(b), b.Counts.Total, countsText(b.Counts))
 	}
-	code := ExitCode(codecs.State_Code(codecs.State_Code_value[b.State]), b.Counts.Unknown, attempted)
+	code := client.ExitOf(b, attempted)
 	if code == ExitOK {
 		return nil
 	}
@@ -91,28 +116,4 @@ func (a *app) endOf(b *api.Batch, attempted bool) error {
 		e.err = fmt.Errorf("mode %s proves that all tasks were attempted, not that they succeeded: accept that with --attempted", b.Mode)
 	}
 	return e
-}
-
-// ended follows a batch with long polls of a length until it has ended. A batch that is not known yet may take a moment to appear.
-func (r *remote) ended(ctx context.Context, id string, every time.Duration, progress func(*api.Batch)) (*api.Batch, error) {
-	give := time.Now().Add(appears)
-	poll := url.Values{}
-	for {
-		var b api.Batch
-		err := r.get(ctx, batchPath(id), poll, &b)
-		switch {
-		case isProblem(err, api.ProblemNotFound) && time.Now().Before(give):
-			if err := pause(ctx, 50*time.Millisecond); err != nil {
-				return nil, err
-			}
-			continue
-		case err != nil:
-			return nil, err
-		case b.Terminal:
-			progress(&b)
-			return &b, nil
-		}
-		progress(&b)
-		poll.Set("wait", every.String())
-	}
 }
