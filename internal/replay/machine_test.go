@@ -6,12 +6,18 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/quiesce/quiesce/codecs"
 	"github.com/quiesce/quiesce/internal/broker/brokertest"
 	"github.com/quiesce/quiesce/processors"
 )
 
-func TestMain(m *testing.M) { brokertest.Main(m) }
+func TestMain(m *testing.M) {
+	// goleveldb frees its buffer pool up to a second after Close.
+	drain := goleak.IgnoreTopFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain")
+	goleak.VerifyTestMain(m, append(brokertest.Singletons(), drain)...)
+}
 
 // counter is a small machine with everything that a fold has to care for. A row counts events, a part the tasks of one
 // chunk. A reporter named "panic" makes Step panic after it changed the row; the verb repair lifts the quarantine, gc gives

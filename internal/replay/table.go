@@ -6,19 +6,20 @@ import (
 	"fmt"
 
 	"github.com/quiesce/quiesce/codecs"
+	"github.com/quiesce/quiesce/processors"
 )
 
 // tablePart is what one partition of a changelog says.
 type tablePart struct {
 	rows     map[string]tableRow
-	claims   judge
+	claims   processors.Judge
 	position *codecs.Position // nil = none
 	adopted  bool             // offsets in it are of more than one input topic
 }
 
 // tableRow is the last valid record of a key.
 type tableRow struct {
-	envelope
+	processors.Envelope
 	row []byte
 }
 
@@ -36,7 +37,7 @@ func readTable(ctx context.Context, changelog Source) ([]tablePart, error) {
 }
 
 func (t *tablePart) take(rec *codecs.Record) error {
-	stale, err := t.claims.stale(rec)
+	stale, err := t.claims.Stale(rec)
 	if err != nil || stale {
 		return err
 	}
@@ -60,7 +61,7 @@ func (t *tablePart) take(rec *codecs.Record) error {
 	case rec.Value == nil:
 		delete(t.rows, key)
 	default:
-		e, row, err := parseEnvelope(rec.Value)
+		e, row, err := processors.ParseEnvelope(rec.Value)
 		if errors.Is(err, codecs.ErrNotARow) {
 			return nil // foreign
 		}

@@ -1,0 +1,69 @@
+package replay
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/quiesce/quiesce/codecs"
+	"github.com/quiesce/quiesce/internal/broker"
+	"github.com/quiesce/quiesce/internal/broker/brokertest"
+	"github.com/quiesce/quiesce/processors"
+)
+
+// The rows that the runtime makes of a log are those that the fold makes of it.
+func TestDiffAgainstTheRuntime(t *testing.T) {
+	const partitions = 3
+	b := brokertest.Embedded(t,
+		broker.Topic{Name: "q.control", Partitions: partitions},
+		broker.Topic{Name: "q.events", Partitions: partitions},
+		broker.Topic{Name: "q.dead-letter", Partitions: 1},
+		broker.Topic{Name: "q.counter-table", Partitions: partitions, Configs: map[string]string{"cleanup.policy": "compact"}})
+	cl := brokertest.Client(t, b.Bootstrap(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0))
+	d := &bench{t: t, opts: []kgo.Opt{kgo.SeedBrokers(b.Bootstrap())}, client: cl}
+
+	p, err := processors.New(processors.Config{Bootstrap: []string{b.Bootstrap()}, Prefix: "q", Machine: counter{}, DataDir: t.TempDir(),
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	defer func() {
+		cancel()
+		require.NoError(t, <-done)
+	}()
+
+	all := everything(t).records
+	moved := func(r *codecs.Record) bool { _, ok := r.Header(codecs.HeaderMoved); return ok }
+	all = slices.DeleteFunc(all, func(r *codecs.Record) bool { // the runtime makes the copy itself
+		return moved(r) && codecs.Partition(r.Key, partitions) == r.Partition && r.Value != nil && len(r.Value) > 0
+	})
+	d.send("q.control", all...)
+	caughtUp := func() bool {
+		input := d.open("q.control")
+		status := p.Status()
+		if len(status) != partitions {
+			return false
+		}
+		for _, s := range status {
+			if _, end := input.Bounds(s.Partition); s.Err != nil || s.Written != end {
+				return false
+			}
+		}
+		return true
+	}
+	require.Eventually(t, caughtUp, 30*time.Second, 50*time.Millisecond)
+	r := d.diff()
+	require.True(t, r.OK(), r.Text())
+	require.GreaterOrEqual(t, r.Same, 4, r.Text())
+	for _, u := range r.Unchecked {
+		require.NotEmpty(t, u.Key, "no partition is left out: %s", r.Text())
+	}
+	t.Log(r.Text())
+}
