@@ -191,9 +191,10 @@ func TestInjectedFaultsAreNamed(t *testing.T) {
 			}
 		}
 		err := x.Validate(mode)
-		require.Error(t, err)
+		var faults Faults
+		require.ErrorAs(t, err, &faults)
 		var paths []string
-		for _, f := range err.(Faults) {
+		for _, f := range faults {
 			paths = append(paths, f.Path)
 		}
 		require.Subset(t, paths, want, "%v\n%s", err, x.Canonical())

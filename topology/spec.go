@@ -16,6 +16,9 @@ type Spec struct {
 	// AtLeast says which values of a numeric setting do no harm although they differ: those from here on, and -1 where
 	// that means unlimited.
 	AtLeast map[string]int64
+	// Margin, if not 0, is by how many bytes max.message.bytes must exceed that of every other topic: a dead letter holds
+	// any record, its headers and the reason.
+	Margin int64
 	// With names the topics that need the same partition count, by the first of them; "" = none.
 	With string
 }

@@ -47,6 +47,7 @@ func (s Settings) System() []Spec {
 	dead.AtLeast[RetentionMs] = minDeadLetter.Milliseconds()
 	most := int64(s.LargestSource + DeadLetterMargin)
 	dead.Configs[MaxMessageBytes], dead.AtLeast[MaxMessageBytes] = strconv.FormatInt(most, 10), most
+	dead.Margin = DeadLetterMargin
 	return append(specs, dead)
 }
 

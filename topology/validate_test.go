@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -166,7 +167,8 @@ func TestRealCountsDecide(t *testing.T) {
 }
 
 func texts(err error) []string {
-	faults, _ := err.(Faults)
+	var faults Faults
+	errors.As(err, &faults)
 	var all []string
 	for _, f := range faults {
 		all = append(all, f.String())

@@ -3,7 +3,9 @@ package topics
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/quiesce/quiesce/topology"
@@ -67,6 +69,7 @@ func (m *Manager) Plan(ctx context.Context, specs []topology.Spec) (Plan, error)
 		return plan, err
 	}
 	for _, s := range specs {
+		s = withMargin(s, configs)
 		have, exists := found[s.Name]
 		diffs := compare(s, have, configs[s.Name])
 		switch {
@@ -93,6 +96,24 @@ func resolveWith(specs []topology.Spec, found map[string]topic) []topology.Spec 
 		}
 	}
 	return specs
+}
+
+// withMargin raises what a dead-letter topic must accept to the largest record that any of the others really takes.
+func withMargin(s topology.Spec, configs map[string]map[string]string) topology.Spec {
+	if s.Margin == 0 {
+		return s
+	}
+	need := s.AtLeast[topology.MaxMessageBytes]
+	for name, have := range configs {
+		if n, err := strconv.ParseInt(have[topology.MaxMessageBytes], 10, 64); err == nil && name != s.Name {
+			need = max(need, n+s.Margin)
+		}
+	}
+	if need > s.AtLeast[topology.MaxMessageBytes] {
+		s.Configs, s.AtLeast = maps.Clone(s.Configs), maps.Clone(s.AtLeast)
+		s.Configs[topology.MaxMessageBytes], s.AtLeast[topology.MaxMessageBytes] = strconv.FormatInt(need, 10), need
+	}
+	return s
 }
 
 // Harmful returns the differences on which a guarantee depends.

@@ -223,6 +223,26 @@ func TestUserTopics(t *testing.T) {
 	require.ErrorContains(t, b.Verify(b.ctx, specs), b.prefix+".in: cleanup.policy is compact, should be delete")
 }
 
+// TestDeadLetterAcceptsTheLargestSource: what a user's topic takes, the dead letter takes, with headers and reason.
+func TestDeadLetterAcceptsTheLargestSource(t *testing.T) {
+	b := setup(t)
+	big, dead := b.prefix+".big", b.prefix+".dead-letter"
+	specs := append(b.small(), topology.Spec{Name: big, Partitions: 1, Replication: -1,
+		Configs: map[string]string{topology.MaxMessageBytes: "10000000"}})
+	_, err := b.Apply(b.ctx, specs[len(specs)-1:])
+	require.NoError(t, err)
+	_, err = b.Apply(b.ctx, specs)
+	require.NoError(t, err)
+	have, err := b.configs(b.ctx, []string{dead})
+	require.NoError(t, err)
+	require.Equal(t, "10065536", have[dead][topology.MaxMessageBytes], "created for what is there")
+
+	b.alter(t, big, topology.MaxMessageBytes, "20000000")
+	specs[len(specs)-1].Configs[topology.MaxMessageBytes] = "20000000"
+	require.EqualError(t, b.Verify(b.ctx, specs), "1 mismatches between topics and deployment:\n  "+dead+
+		": max.message.bytes is 10065536, should be 20065536 (large records would be refused)")
+}
+
 func TestCreationErrorsNameTheTopics(t *testing.T) {
 	b := setup(t)
 	specs := []topology.Spec{
