@@ -2,6 +2,7 @@ package codecs
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -84,7 +85,7 @@ func drain(text string) error {
 	for err == nil {
 		_, err = r.Next()
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err

@@ -26,7 +26,7 @@ func ParseSrc(b []byte) (Src, error) {
 	}
 	s := Src{Group: f[0]}
 	if _, err := hex.Decode(s.TopicID[:], []byte(f[1])); err != nil {
-		return Src{}, fmt.Errorf("%w: source %q: %v", ErrData, b, err)
+		return Src{}, fmt.Errorf("%w: source %q: %w", ErrData, b, err)
 	}
 	p, err1 := strconv.ParseInt(f[2], 10, 32)
 	o, err2 := strconv.ParseInt(f[3], 10, 64)

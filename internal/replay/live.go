@@ -106,7 +106,7 @@ func OpenLive(ctx context.Context, cfg LiveConfig) (*Live, error) {
 func newClient(base []kgo.Opt, more ...kgo.Opt) (*kgo.Client, error) {
 	cl, err := kgo.NewClient(append(slices.Clone(base), more...)...)
 	if err != nil {
-		return nil, fmt.Errorf("Kafka client: %w", err)
+		return nil, fmt.Errorf("client of Kafka: %w", err)
 	}
 	return cl, nil
 }
