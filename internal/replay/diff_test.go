@@ -19,7 +19,7 @@ type tableWriter struct {
 }
 
 func (b *bench) table(partitions int32) *tableWriter {
-	w := &tableWriter{bench: b, topic: b.open("q.control").Topic().ID}
+	w := &tableWriter{bench: b, topic: b.open("control").Topic().ID}
 	for p := range partitions {
 		w.claims = append(w.claims, w.claim(p))
 	}
@@ -28,14 +28,14 @@ func (b *bench) table(partitions int32) *tableWriter {
 
 func (w *tableWriter) claim(p int32) int64 {
 	v := codecs.AppendRow(nil, codecs.RowHeader{Format: codecs.RowFormat, Applied: -1}, []byte("owner"), nil)
-	return w.send("q.counter-table", &codecs.Record{Partition: p, Key: []byte(codecs.ClaimKey), Value: v})
+	return w.send("counter-table", &codecs.Record{Partition: p, Key: []byte(codecs.ClaimKey), Value: v})
 }
 
 func (w *tableWriter) write(p int32, claim int64, key string, applied int64, row interface{ AppendBinary([]byte) ([]byte, error) }, tail ...byte) {
 	b, err := row.AppendBinary(nil)
 	require.NoError(w.t, err)
 	h := codecs.RowHeader{Format: codecs.RowFormat, Claim: uint64(claim), Applied: applied}
-	w.send("q.counter-table", &codecs.Record{Partition: p, Key: []byte(key), Value: codecs.AppendRow(nil, h, b, tail)})
+	w.send("counter-table", &codecs.Record{Partition: p, Key: []byte(key), Value: codecs.AppendRow(nil, h, b, tail)})
 }
 
 func (w *tableWriter) row(r *Row) {
@@ -53,8 +53,8 @@ func (w *tableWriter) position(p int32, next int64) {
 // deployed fills the topics of q with a log and the table that it makes, all taken.
 func deployed(t *testing.T, l *log) (*bench, *tableWriter, *State) {
 	b := setup(t, l.partitions)
-	b.send("q.control", l.records...)
-	live := b.open("q.control")
+	b.send("control", l.records...)
+	live := b.open("control")
 	s, err := Fold(context.Background(), FoldConfig{Machine: counter{}, Source: live})
 	require.NoError(t, err)
 	w := b.table(l.partitions)
@@ -69,7 +69,7 @@ func deployed(t *testing.T, l *log) (*bench, *tableWriter, *State) {
 }
 
 func (b *bench) diff() *Report {
-	r, err := Diff(context.Background(), DiffConfig{Client: b.opts, Prefix: "q", Machine: counter{}})
+	r, err := Diff(context.Background(), DiffConfig{Client: b.opts, Prefix: b.prefix, Machine: counter{}})
 	require.NoError(b.t, err)
 	return r
 }
@@ -103,7 +103,7 @@ func TestDiffFindsAlteredRows(t *testing.T) {
 	w.write(head.Partition, w.claims[head.Partition], head.Key, head.Applied, &count{events: 99})
 	w.write(part.Partition, w.claims[part.Partition], part.Key, part.Applied-1, part.Row, 1, 0, 0, 0) // the same line, another offset
 	lost := find(s, "b-4")
-	w.send("q.counter-table", &codecs.Record{Partition: lost.Partition, Key: []byte(lost.Key),
+	w.send("counter-table", &codecs.Record{Partition: lost.Partition, Key: []byte(lost.Key),
 		Headers: []codecs.Header{{Key: "quiesce-claim", Value: []byte("999")}}})
 	extra := codecs.Partition([]byte("b-9"), 2)
 	w.write(extra, 999, "b-9", 0, &count{events: 1})
@@ -136,7 +136,7 @@ func TestDiffStopsAtThePositionRow(t *testing.T) {
 	more := newLog(t, 2)
 	more.next[r.Partition] = r.Applied + 100
 	rec := more.report("b-1", "w", 3)
-	end := b.send("q.control", rec) // read by nobody yet
+	end := b.send("control", rec) // read by nobody yet
 	require.True(t, b.diff().OK())
 	w.write(r.Partition, w.claims[r.Partition], r.Key, end, &count{events: 3}) // its row is written, the position row is not
 	d := b.diff()
@@ -155,24 +155,24 @@ func TestDiffSaysWhatItCannotCheck(t *testing.T) {
 	}{
 		"adopted": {func(b *bench, w *tableWriter, _ int64) {
 			v := codecs.AppendRow(nil, codecs.RowHeader{Format: codecs.RowFormat, Applied: -1}, make([]byte, 16), nil)
-			b.send("q.counter-table", &codecs.Record{Partition: 0, Key: []byte(codecs.AdoptKey), Value: v})
+			b.send("counter-table", &codecs.Record{Partition: 0, Key: []byte(codecs.AdoptKey), Value: v})
 		}, "adopted"},
 		"another topic":  {func(b *bench, w *tableWriter, end int64) { w.topic[0]++; w.position(0, end) }, "the table follows topic id"},
 		"beyond the end": {func(b *bench, w *tableWriter, end int64) { w.position(0, end+1) }, "beyond the end of the input"},
 		"no position": {func(b *bench, w *tableWriter, end int64) {
-			b.send("q.counter-table", &codecs.Record{Partition: 0, Key: []byte(codecs.PositionKey), Value: nil,
+			b.send("counter-table", &codecs.Record{Partition: 0, Key: []byte(codecs.PositionKey), Value: nil,
 				Headers: []codecs.Header{{Key: "quiesce-claim", Value: []byte("999")}}})
 		}, "no position row"},
 		"log cut": {func(b *bench, w *tableWriter, end int64) {
 			offsets := kadm.Offsets{}
-			offsets.Add(kadm.Offset{Topic: "q.control", Partition: 0, At: 1})
+			offsets.Add(kadm.Offset{Topic: b.name("control"), Partition: 0, At: 1})
 			_, err := b.admin.DeleteRecords(context.Background(), offsets)
 			require.NoError(b.t, err)
 		}, "the log starts at offset 1"},
 		"log gone": {func(b *bench, w *tableWriter, end int64) {
 			w.position(0, end-1)
 			offsets := kadm.Offsets{}
-			offsets.Add(kadm.Offset{Topic: "q.control", Partition: 0, At: end})
+			offsets.Add(kadm.Offset{Topic: b.name("control"), Partition: 0, At: end})
 			_, err := b.admin.DeleteRecords(context.Background(), offsets)
 			require.NoError(b.t, err)
 		}, "what is between is lost"},
@@ -182,7 +182,7 @@ func TestDiffSaysWhatItCannotCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, w, _ := deployed(t, some(t))
-			_, end := b.open("q.control").Bounds(0)
+			_, end := b.open("control").Bounds(0)
 			require.NotZero(t, end)
 			c.break_(b, w, end)
 			r := b.diff()

@@ -3,41 +3,66 @@ package replay
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/quiesce/quiesce/codecs"
-	"github.com/quiesce/quiesce/internal/broker"
 	"github.com/quiesce/quiesce/internal/broker/brokertest"
 )
 
-// bench is a deployment q of the counter machine on an embedded broker: topics, and a client that writes to partitions.
+// bench is a deployment of the counter machine on a broker of its own, or on the real one: topics, and a client that
+// writes to partitions.
 type bench struct {
-	t      testing.TB
-	opts   []kgo.Opt
-	client *kgo.Client
-	admin  *kadm.Client
+	t         testing.TB
+	bootstrap string
+	prefix    string
+	opts      []kgo.Opt
+	client    *kgo.Client
+	admin     *kadm.Client
 }
 
+var deployments atomic.Int64
+
+// setup creates the topics control, counter-table, other (of two partitions more), empty, events and dead-letter.
 func setup(t testing.TB, partitions int32) *bench {
-	b := brokertest.Embedded(t,
-		broker.Topic{Name: "q.control", Partitions: partitions},
-		broker.Topic{Name: "q.counter-table", Partitions: partitions, Configs: map[string]string{"cleanup.policy": "compact"}},
-		broker.Topic{Name: "z.control", Partitions: partitions + 2},
-		broker.Topic{Name: "q.empty", Partitions: partitions})
-	cl := brokertest.Client(t, b.Bootstrap(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0))
-	return &bench{t: t, opts: []kgo.Opt{kgo.SeedBrokers(b.Bootstrap())}, client: cl, admin: kadm.NewClient(cl)}
+	addr := brokertest.Bootstrap(t)
+	cl := brokertest.Client(t, addr, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0))
+	b := &bench{t: t, bootstrap: addr, prefix: fmt.Sprintf("replay-%d-%d", os.Getpid(), deployments.Add(1)),
+		opts: []kgo.Opt{kgo.SeedBrokers(strings.Split(addr, ",")...)}, client: cl, admin: kadm.NewClient(cl)}
+	compact := "compact"
+	for name, n := range map[string]int32{"control": partitions, "counter-table": partitions, "other": partitions + 2, "empty": partitions,
+		"events": partitions, "dead-letter": 1} {
+		configs := map[string]*string{}
+		if name == "counter-table" {
+			configs["cleanup.policy"] = &compact
+		}
+		_, err := b.admin.CreateTopic(context.Background(), n, 1, configs, b.name(name))
+		require.NoError(t, err)
+	}
+	for _, name := range []string{"control", "counter-table", "other", "empty", "events", "dead-letter"} {
+		require.Eventually(t, func() bool {
+			_, err := OpenLive(context.Background(), LiveConfig{Client: b.opts, Topic: b.name(name)})
+			return err == nil
+		}, 30*time.Second, 20*time.Millisecond, name)
+	}
+	return b
 }
+
+func (b *bench) name(topic string) string { return codecs.Topic(b.prefix, topic) }
 
 // send writes records to the partitions that they name, and returns the offset of the last.
 func (b *bench) send(topic string, recs ...*codecs.Record) int64 {
 	var last int64
 	for _, rec := range recs {
-		out := &kgo.Record{Topic: topic, Partition: rec.Partition, Key: rec.Key, Value: rec.Value}
+		out := &kgo.Record{Topic: b.name(topic), Partition: rec.Partition, Key: rec.Key, Value: rec.Value}
 		for _, h := range rec.Headers {
 			out.Headers = append(out.Headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
 		}
@@ -49,16 +74,16 @@ func (b *bench) send(topic string, recs ...*codecs.Record) int64 {
 }
 
 func (b *bench) open(topic string) *Live {
-	l, err := OpenLive(context.Background(), LiveConfig{Client: b.opts, Topic: topic})
+	l, err := OpenLive(context.Background(), LiveConfig{Client: b.opts, Topic: b.name(topic)})
 	require.NoError(b.t, err)
 	return l
 }
 
 func TestRecordAndFoldALiveTopic(t *testing.T) {
 	b := setup(t, 3)
-	b.send("q.control", everything(t).records...)
-	live := b.open("q.control")
-	b.send("q.control", newLog(t, 3).report("b-9", "w", 1)) // after it was opened: not part of it
+	b.send("control", everything(t).records...)
+	live := b.open("control")
+	b.send("control", newLog(t, 3).report("b-9", "w", 1)) // after it was opened: not part of it
 	require.EqualValues(t, 23, live.Len())
 	var first, second bytes.Buffer
 	n, err := Record(context.Background(), live, &first, nil)
@@ -82,7 +107,7 @@ func TestRecordAndFoldALiveTopic(t *testing.T) {
 func TestRecordAnEmptyTopic(t *testing.T) {
 	b := setup(t, 2)
 	var out bytes.Buffer
-	n, err := Record(context.Background(), b.open("q.empty"), &out, nil)
+	n, err := Record(context.Background(), b.open("empty"), &out, nil)
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.Equal(t, 1, strings.Count(out.String(), "\n"))
@@ -91,8 +116,8 @@ func TestRecordAnEmptyTopic(t *testing.T) {
 
 func TestOpenLiveFaults(t *testing.T) {
 	b := setup(t, 1)
-	_, err := OpenLive(context.Background(), LiveConfig{Client: b.opts, Topic: "q.none"})
-	require.ErrorContains(t, err, "topic q.none")
+	_, err := OpenLive(context.Background(), LiveConfig{Client: b.opts, Topic: b.name("none")})
+	require.ErrorContains(t, err, b.name("none"))
 	_, err = OpenLive(context.Background(), LiveConfig{})
 	require.ErrorContains(t, err, "no topic")
 }
@@ -100,7 +125,7 @@ func TestOpenLiveFaults(t *testing.T) {
 // Transactions leave markers in the log: no records, but offsets, also at its end.
 func TestRecordSkipsTransactionMarkers(t *testing.T) {
 	b := setup(t, 1)
-	cl, err := kgo.NewClient(append(b.opts, kgo.TransactionalID("tx"), kgo.DefaultProduceTopic("q.control"))...)
+	cl, err := kgo.NewClient(append(b.opts, kgo.TransactionalID(b.name("tx")), kgo.DefaultProduceTopic(b.name("control")))...)
 	require.NoError(t, err)
 	defer cl.Close()
 	for range 2 {
@@ -108,7 +133,7 @@ func TestRecordSkipsTransactionMarkers(t *testing.T) {
 		require.NoError(t, cl.ProduceSync(context.Background(), &kgo.Record{Key: []byte("b"), Value: []byte("v")}).FirstErr())
 		require.NoError(t, cl.EndTransaction(context.Background(), kgo.TryCommit))
 	}
-	live := b.open("q.control")
+	live := b.open("control")
 	require.EqualValues(t, 4, live.Len(), "two records, two markers")
 	var out bytes.Buffer
 	n, err := Record(context.Background(), live, &out, nil)
@@ -119,10 +144,10 @@ func TestRecordSkipsTransactionMarkers(t *testing.T) {
 func TestIntoAnotherDeployment(t *testing.T) {
 	b := setup(t, 3)
 	src, _ := everything(t).file()
-	n, err := Into(context.Background(), IntoConfig{Source: src, Client: b.opts, Topic: "z.control"})
+	n, err := Into(context.Background(), IntoConfig{Source: src, Client: b.opts, Topic: b.name("other")})
 	require.NoError(t, err)
 	require.Equal(t, Copied{Sent: 16, Nudges: 5, Misplaced: 2}, n)
-	target := b.open("z.control")
+	target := b.open("other")
 	require.EqualValues(t, 16, target.Len())
 	order := map[string][]string{}
 	require.NoError(t, src.Each(context.Background(), func(rec *codecs.Record) error {
@@ -149,16 +174,16 @@ func TestIntoAnotherDeployment(t *testing.T) {
 
 func TestIntoRefuses(t *testing.T) {
 	b := setup(t, 1)
-	b.send("q.control", newLog(t, 1).report("b", "w", 1))
-	_, err := Into(context.Background(), IntoConfig{Source: b.open("q.control"), Client: b.opts, Topic: "q.control"})
+	b.send("control", newLog(t, 1).report("b", "w", 1))
+	_, err := Into(context.Background(), IntoConfig{Source: b.open("control"), Client: b.opts, Topic: b.name("control")})
 	require.ErrorContains(t, err, "the target is the source")
-	_, err = Into(context.Background(), IntoConfig{Source: b.open("q.control"), Client: b.opts, Topic: "z.none"})
-	require.ErrorContains(t, err, "topic z.none")
+	_, err = Into(context.Background(), IntoConfig{Source: b.open("control"), Client: b.opts, Topic: b.name("none")})
+	require.ErrorContains(t, err, b.name("none"))
 	_, err = Into(context.Background(), IntoConfig{})
 	require.ErrorContains(t, err, "no source")
 	large := newLog(t, 1)
 	large.put(0, codecs.Record{Key: []byte("b"), Value: make([]byte, 2<<20)})
 	src, _ := large.file()
-	_, err = Into(context.Background(), IntoConfig{Source: src, Client: b.opts, Topic: "z.control"})
+	_, err = Into(context.Background(), IntoConfig{Source: src, Client: b.opts, Topic: b.name("other")})
 	require.ErrorContains(t, err, "source partition 0, offset 0")
 }

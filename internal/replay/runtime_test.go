@@ -5,30 +5,21 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/quiesce/quiesce/codecs"
-	"github.com/quiesce/quiesce/internal/broker"
-	"github.com/quiesce/quiesce/internal/broker/brokertest"
 	"github.com/quiesce/quiesce/processors"
 )
 
 // The rows that the runtime makes of a log are those that the fold makes of it.
 func TestDiffAgainstTheRuntime(t *testing.T) {
 	const partitions = 3
-	b := brokertest.Embedded(t,
-		broker.Topic{Name: "q.control", Partitions: partitions},
-		broker.Topic{Name: "q.events", Partitions: partitions},
-		broker.Topic{Name: "q.dead-letter", Partitions: 1},
-		broker.Topic{Name: "q.counter-table", Partitions: partitions, Configs: map[string]string{"cleanup.policy": "compact"}})
-	cl := brokertest.Client(t, b.Bootstrap(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0))
-	d := &bench{t: t, opts: []kgo.Opt{kgo.SeedBrokers(b.Bootstrap())}, client: cl}
-
-	p, err := processors.New(processors.Config{Bootstrap: []string{b.Bootstrap()}, Prefix: "q", Machine: counter{}, DataDir: t.TempDir(),
+	d := setup(t, partitions)
+	p, err := processors.New(processors.Config{Bootstrap: strings.Split(d.bootstrap, ","), Prefix: d.prefix, Machine: counter{}, DataDir: t.TempDir(),
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -44,9 +35,9 @@ func TestDiffAgainstTheRuntime(t *testing.T) {
 	all = slices.DeleteFunc(all, func(r *codecs.Record) bool { // the runtime makes the copy itself
 		return moved(r) && codecs.Partition(r.Key, partitions) == r.Partition && r.Value != nil && len(r.Value) > 0
 	})
-	d.send("q.control", all...)
+	d.send("control", all...)
 	caughtUp := func() bool {
-		input := d.open("q.control")
+		input := d.open("control")
 		status := p.Status()
 		if len(status) != partitions {
 			return false
