@@ -19,7 +19,9 @@ import (
 // returns what it found before; the error is a *MismatchError when topics that exist break a guarantee (those that were
 // missing are created all the same).
 func (m *Manager) Apply(ctx context.Context, specs []topology.Spec) (Plan, error) {
-	plan, err := m.Plan(ctx, specs)
+	// The broker that answers may be one that has not heard yet of a topic which another one knows.
+	var plan Plan
+	err := m.heard(ctx, func() (err error) { plan, err = m.Plan(ctx, specs); return err })
 	if err != nil {
 		return plan, err
 	}
@@ -29,8 +31,27 @@ func (m *Manager) Apply(ctx context.Context, specs []topology.Spec) (Plan, error
 	if err := m.await(ctx, plan.Missing); err != nil {
 		return plan, err
 	}
-	return plan, m.Verify(ctx, specs)
+	return plan, m.heard(ctx, func() error { return m.Verify(ctx, specs) })
 }
+
+// heard repeats ask while its answer is that a topic is not there, and returns the last answer.
+func (m *Manager) heard(ctx context.Context, ask func() error) error {
+	var err error
+	late := m.until(ctx, func() []string {
+		err = ask()
+		var mismatch *MismatchError
+		if isMissing(err) || errors.As(err, &mismatch) && len(mismatch.Missing) > 0 {
+			return []string{err.Error()}
+		}
+		return nil
+	})
+	if late != nil {
+		return late
+	}
+	return err
+}
+
+func isMissing(err error) bool { return errors.Is(err, kerr.UnknownTopicOrPartition) }
 
 // Verify reports every topic that is missing or breaks a guarantee, in one *MismatchError.
 func (m *Manager) Verify(ctx context.Context, specs []topology.Spec) error {
@@ -103,18 +124,23 @@ func (m *Manager) await(ctx context.Context, specs []topology.Spec) error {
 	if len(specs) == 0 {
 		return nil
 	}
+	return m.until(ctx, func() []string { return m.unready(ctx, specs) })
+}
+
+// until calls open until it names nothing, at most for the time that new topics may take.
+func (m *Manager) until(ctx context.Context, open func() []string) error {
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.Ready)
 	defer cancel()
 	tick := time.NewTicker(m.cfg.Poll)
 	defer tick.Stop()
 	for {
-		open := m.unready(ctx, specs)
-		if len(open) == 0 {
+		left := open()
+		if len(left) == 0 {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the leaders of new topics: %w\n  %s", context.Cause(ctx), strings.Join(open, "\n  "))
+			return fmt.Errorf("wait for new topics: %w\n  %s", context.Cause(ctx), strings.Join(left, "\n  "))
 		case <-tick.C:
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quiesce/quiesce/internal/broker/brokertest"
@@ -78,10 +79,28 @@ func (b *bundle) alter(t *testing.T, topic, key, value string) {
 	rs, err := b.admin.AlterTopicConfigs(b.ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: key, Value: &value}}, topic)
 	require.NoError(t, err)
 	require.NoError(t, rs[0].Err)
-	require.Eventually(t, func() bool { // brokers learn of it later
-		have, err := b.configs(b.ctx, []string{topic})
-		return err == nil && have[topic][key] == value
-	}, 30*time.Second, 10*time.Millisecond)
+	client := b.cfg.Client
+	require.NoError(t, client.Ping(b.ctx))
+	for _, broker := range client.DiscoveredBrokers() { // each learns of it by itself
+		require.Eventually(t, func() bool { return b.knows(broker, topic, key, value) }, 30*time.Second, 10*time.Millisecond)
+	}
+}
+
+func (b *bundle) knows(broker *kgo.Broker, topic, key, value string) bool {
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	r := kmsg.NewDescribeConfigsRequestResource()
+	r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeTopic, topic, []string{key}
+	req.Resources = append(req.Resources, r)
+	resp, err := broker.Request(b.ctx, req)
+	if err != nil {
+		return false
+	}
+	for _, c := range resp.(*kmsg.DescribeConfigsResponse).Resources[0].Configs {
+		if c.Name == key && c.Value != nil && *c.Value == value {
+			return true
+		}
+	}
+	return false
 }
 
 func TestApplyCreatesAllAndIsIdempotent(t *testing.T) {
