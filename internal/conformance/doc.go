@@ -12,9 +12,10 @@
 //	  - {batch: a, events: {batch.started: 1, batch.completed: 1}, counts: {total: 3, ok: 3}}
 //
 // Batch names of a script are local: a run gives each its own id, so that a script can be run again on the same
-// deployment. After the last step a fence is sent: a batch whose id has the same partition starts, is sealed with no
-// task, and completes. All that the script caused has been sent before its event: "nothing more comes" is checked
-// without waiting.
+// deployment. After the last step a fence is sent to every partition: a batch starts, is sealed with no task, and
+// completes. When the second of two fences has completed, everything that the script caused is acknowledged in its topic,
+// because a cut starts after the one before it is wholly done; what stands there then is read to its end. So "nothing more
+// comes" is checked without waiting.
 //
 // # Steps
 //

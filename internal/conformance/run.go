@@ -82,10 +82,16 @@ type runner struct {
 	names      map[string]string // batch id -> name in the script
 	batches    map[string]*seen  // by batch id
 	count      int               // records sent
+	next       map[place]int64   // offset to read next
+}
+
+type place struct {
+	topic     string
+	partition int32
 }
 
 func open(ctx context.Context, cfg Config, s Script) (*runner, error) {
-	r := &runner{cfg: cfg, script: s, names: map[string]string{}, batches: map[string]*seen{}}
+	r := &runner{cfg: cfg, script: s, names: map[string]string{}, batches: map[string]*seen{}, next: map[place]int64{}}
 	topics := []string{codecs.Topic(cfg.Prefix, codecs.TopicEvents), codecs.Topic(cfg.Prefix, codecs.TopicDeadLetter)}
 	var err error
 	r.client, err = kgo.NewClient(kgo.SeedBrokers(cfg.Bootstrap...), kgo.ProducerLinger(0), kgo.FetchMaxWait(100*time.Millisecond))
@@ -116,6 +122,7 @@ func open(ctx context.Context, cfg Config, s Script) (*runner, error) {
 			from[o.Topic] = map[int32]kgo.Offset{}
 		}
 		from[o.Topic][o.Partition] = kgo.NewOffset().At(o.Offset)
+		r.next[place{o.Topic, o.Partition}] = o.Offset
 	})
 	r.client.AddConsumePartitions(from)
 	return r, nil
@@ -189,38 +196,6 @@ func (s *Step) change(rec *kgo.Record) {
 	rec.Headers = keep
 }
 
-// fence sends one batch without tasks to each partition that the script used and waits for their ends.
-func (r *runner) fence(ctx context.Context) error {
-	need := map[int32]bool{}
-	for id := range r.names {
-		need[codecs.Partition([]byte(id), r.partitions)] = true
-	}
-	var fences []string
-	for i := 0; len(need) > 0; i++ {
-		id := fmt.Sprintf("%s-%s-fence-%d", r.script.ID, r.cfg.Unique, i)
-		p := codecs.Partition([]byte(id), r.partitions)
-		if !need[p] {
-			continue
-		}
-		delete(need, p)
-		fences = append(fences, id)
-		r.batches[id] = newSeen()
-		err := r.client.ProduceSync(ctx, r.record(id, codecs.TypeBatchStart, []byte(`{"run":"r"}`)),
-			r.record(id, codecs.TypeBatchSeal, []byte(`{"run":"r"}`))).FirstErr()
-		if err != nil {
-			return err
-		}
-	}
-	return r.await(ctx, "an answer of the controller to an empty batch sent last", func() bool {
-		for _, id := range fences {
-			if len(r.batches[id].events[codecs.TypeBatchCompleted]) == 0 {
-				return false
-			}
-		}
-		return true
-	})
-}
-
 // await reads events and dead letters until done.
 func (r *runner) await(ctx context.Context, what string, done func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Patience)
@@ -233,7 +208,10 @@ func (r *runner) await(ctx context.Context, what string, done func() bool) error
 			}
 			return err
 		}
-		fetches.EachRecord(r.read)
+		fetches.EachRecord(func(k *kgo.Record) {
+			r.next[place{k.Topic, k.Partition}] = k.Offset + 1
+			r.read(k)
+		})
 	}
 	return nil
 }
