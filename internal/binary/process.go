@@ -120,10 +120,10 @@ func (p *Process) Wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Stdout and Stderr are what it has written so far.
+// Stdout is what it has written so far.
 func (p *Process) Stdout() string { return p.stdout.String() }
 
-// Stderr: see Stdout.
+// Stderr is what it has written so far.
 func (p *Process) Stderr() string { return p.stderr.String() }
 
 // output collects a stream and tells when there is more.
