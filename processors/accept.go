@@ -2,6 +2,7 @@ package processors
 
 import (
 	"fmt"
+	"math"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -72,11 +73,10 @@ func (p *part) decodeEvent(rec *codecs.Record, ev *codecs.Event) (reason string)
 // of this offset are sent again.
 func (p *part) replay(rec *codecs.Record, ev *codecs.Event, head *entry) error {
 	p.m.replays.Inc()
-	if span, ok := head.setAside(rec.Offset); ok {
+	span, aside := head.setAside(rec.Offset)
+	if aside {
 		p.deadLetter(rec, span.Reason)
-		return nil
-	}
-	if head.row != nil {
+	} else if head.row != nil {
 		if _, err := p.stepParts(rec, ev, head); err != nil {
 			return err
 		}
@@ -139,11 +139,11 @@ func (p *part) setAside(rec *codecs.Record, head *entry) error {
 	return nil
 }
 
-// repeatStatus tells the followers of the status about a change of the quarantine flag. It is not in the outbox: the
-// take-over repeats it.
+// repeatStatus tells the followers of the status about a change of the quarantine flag.
 func (p *part) repeatStatus(offset int64, head *entry) {
 	if o := p.statusOf(head); o != nil && p.hasStatus {
-		o.source = offset
+		o.source, o.index = offset, math.MaxInt32
+		head.outbox = append(head.outbox, o)
 		p.open.send(o)
 		p.open.hurry()
 	}

@@ -77,7 +77,7 @@ func (p *part) cutAt(now time.Time) time.Time {
 		return earlier(later(rested, c.dueSince), c.dueSince.Add(p.timing.MaxDue))
 	case c.inputs > 0:
 		return later(rested, c.since.Add(p.timing.Cut))
-	case p.done.Offset > p.written && !p.off.deletePosition:
+	case p.done.Offset > p.written:
 		if p.command {
 			return p.doneAt.Add(p.timing.Cut)
 		}
@@ -108,8 +108,16 @@ func (p *part) closeCut() (*cut, error) {
 	if c.inputs == 0 {
 		c.last = p.done.Offset - 1
 	}
-	if p.done.Offset > p.written && !p.off.deletePosition {
-		to := p.done
+	c.after = position{Position: codecs.Position{Topic: p.topicID, Offset: c.last + 1}, epoch: p.done.epoch, marks: p.done.marks}
+	if p.changed {
+		c.after.marks = maps.Clone(p.marks)
+		p.changed = false
+	}
+	to := p.done
+	if p.off.positionOfRows {
+		to = c.after
+	}
+	if to.Offset > p.written {
 		c.to = &to
 		c.add(row{codecs.PositionKey, to.encode(p.claim)})
 	}
@@ -128,11 +136,6 @@ func (p *part) closeCut() (*cut, error) {
 		}
 	}
 	p.deleteRipe(c)
-	c.after = position{Position: codecs.Position{Topic: p.topicID, Offset: c.last + 1}, epoch: p.done.epoch, marks: p.done.marks}
-	if p.changed {
-		c.after.marks = maps.Clone(p.marks)
-		p.changed = false
-	}
 	p.open = &cut{}
 	p.lastCut, p.lastSize = time.Now(), c.size
 	p.room.Broadcast()

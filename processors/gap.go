@@ -61,6 +61,9 @@ func (p *part) readGaps(ctx context.Context, topic string, gaps []gap) (stale []
 		p.m.gaps.Inc()
 		p.log.Warn("records of a stranger", "topic", topic, "partition", p.id, "from", g.from, "to", g.to)
 		seen := int64(0)
+		if p.off.noClaim {
+			continue
+		}
 		err := p.logs.Read(ctx, topic, p.id, g.from, g.to, func(rec *codecs.Record) error {
 			seen++
 			if topic == p.table.topic && string(rec.Key) == codecs.AdoptKey {

@@ -17,7 +17,6 @@ type rules struct {
 	deleteAtOnce       bool // the null record is written without a marker that became durable
 	nullBeforePosition bool // the null record is written before the position passed the marker
 	positionOfRows     bool // the position is written when the rows are durable, not the outputs
-	deletePosition     bool // the position row is not written again
 	keepOldStore       bool // a local copy older than the deletes is kept
 	compactedGapOK     bool // records of a gap that are compacted away are ignored
 	noStatusRepeat     bool // the status is not sent again at take-over
