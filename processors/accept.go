@@ -82,7 +82,7 @@ func (p *part) replay(rec *codecs.Record, ev *codecs.Event, head *entry) error {
 		}
 	}
 	for _, o := range head.outbox {
-		if o.source == rec.Offset || p.off.resendAll && !o.acked {
+		if o.source == rec.Offset || p.off.resendAll && o.source >= p.done.Offset {
 			p.open.send(o)
 		}
 	}

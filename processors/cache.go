@@ -126,7 +126,6 @@ func (p *part) decode(e *entry, v []byte) error {
 		return fmt.Errorf("row %q: %w", e.key, err)
 	}
 	for _, o := range e.outbox {
-		o.acked = o.source < p.next
 		e.outBytes += o.size()
 	}
 	return nil

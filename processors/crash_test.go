@@ -159,12 +159,15 @@ func (s *schedule) takeOver(budget int) {
 	s.lives++
 	version := fmt.Sprint("v", s.lives)
 	s.proc = &process{w: s.w, budget: budget, lateness: s.rnd.IntN(4) == 0}
+	if budget >= 0 && s.rnd.IntN(4) == 0 {
+		s.proc.flaky = 20
+	}
 	if s.faults == nil {
 		s.faults = newFaults()
 	}
 	p, err := s.w.own(s.proc, s.disk, &tally{vary: func() string { return version }}, s.faults, s.off)
 	if err != nil {
-		if !s.proc.dead && !errors.Is(err, ErrZombie) && !errors.Is(err, errCompacted) {
+		if !s.proc.dead && !errors.Is(err, ErrZombie) && !errors.Is(err, errCompacted) && !errors.Is(err, errBroker) {
 			s.fault = fmt.Errorf("TAKE-OVER: %w", err)
 		}
 		s.part = nil

@@ -159,7 +159,7 @@ func (p *part) write(c *cut, e *entry) error {
 	}
 	kept := e.outbox[:0]
 	for _, o := range e.outbox {
-		if !o.acked {
+		if o.source >= p.done.Offset { // the cuts before this one are wholly done: what they sent is acknowledged
 			kept = append(kept, o)
 		}
 	}

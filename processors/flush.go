@@ -130,9 +130,6 @@ func (p *part) sendOutputs(ctx context.Context, c *cut) error {
 // finish is called when all that the cut decided is visible: its offset may be committed.
 func (p *part) finish(c *cut) {
 	p.mu.Lock()
-	for _, o := range c.outputs {
-		o.acked = true
-	}
 	for _, e := range c.entries {
 		p.consider(e)
 	}

@@ -18,7 +18,6 @@ type output struct {
 	key     []byte
 	headers []codecs.Header
 	value   []byte // nil = null
-	acked   bool   // guarded by part.mu
 }
 
 func (o *output) size() int {

@@ -70,10 +70,14 @@ type process struct {
 	budget   int // steps until it dies; < 0 = for ever
 	dead     bool
 	lateness bool // what it sends when dead still arrives, later
+	flaky    int  // one of so many sends fails; 0 = none
 	hooks    func(point string)
 }
 
-var errDead = errors.New("process is dead")
+var (
+	errDead   = errors.New("process is dead")
+	errBroker = errors.New("broker refused")
+)
 
 // step returns whether the process is alive after one more step.
 func (p *process) step() bool {
@@ -88,6 +92,10 @@ func (p *process) step() bool {
 func (p *process) Send(topic string, _ int32, key, value []byte, headers []codecs.Header, done func(int64, error)) {
 	wasDead := p.dead
 	if p.step() {
+		if p.flaky > 0 && p.w.rnd.IntN(p.flaky) == 0 {
+			done(-1, errBroker)
+			return
+		}
 		done(p.w.append(topic, key, value, headers), nil)
 		return
 	}
