@@ -95,13 +95,14 @@ func (c *client) Send(topic string, partition int32, key, value []byte, headers 
 	})
 }
 
-// Bounds implements logs.
-func (c *client) Bounds(ctx context.Context, topic string, partition int32) (start, end int64, err error) {
-	if start, err = c.offset(ctx, topic, partition, -2); err != nil {
-		return 0, 0, err
-	}
-	end, err = c.offset(ctx, topic, partition, -1)
-	return start, end, err
+// Start implements logs.
+func (c *client) Start(ctx context.Context, topic string, partition int32) (int64, error) {
+	return c.offset(ctx, topic, partition, -2)
+}
+
+// End implements logs.
+func (c *client) End(ctx context.Context, topic string, partition int32) (int64, error) {
+	return c.offset(ctx, topic, partition, -1)
 }
 
 func (c *client) offset(ctx context.Context, topic string, partition int32, at int64) (int64, error) {

@@ -45,8 +45,9 @@ type row struct {
 
 // logs reads topics.
 type logs interface {
-	// Bounds returns the first offset of a partition and its end.
-	Bounds(ctx context.Context, topic string, partition int32) (start, end int64, err error)
+	// Start and End return the first offset of a partition and the one behind its last record.
+	Start(ctx context.Context, topic string, partition int32) (int64, error)
+	End(ctx context.Context, topic string, partition int32) (int64, error)
 	// Read calls fn for the records with from <= offset < to that are still there, control records included (as records
 	// without key and value).
 	Read(ctx context.Context, topic string, partition int32, from, to int64, fn func(*codecs.Record) error) error

@@ -3,6 +3,7 @@ package processors
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/quiesce/quiesce/codecs"
 )
@@ -132,12 +133,13 @@ func (p *part) writeAgain(ctx context.Context, rows []row) ([]int64, error) {
 	return acks, nil
 }
 
-// lookForStrangers compares the ends of the single-writer logs with the own last acks.
+// lookForStrangers compares the ends of the single-writer logs with the own last acks. run calls it once per Timing.Idle.
 func (p *part) lookForStrangers(ctx context.Context) error {
+	p.looked = time.Now()
 	if p.off.ignoreGap {
 		return nil
 	}
-	_, end, err := p.logs.Bounds(ctx, p.table.topic, p.id)
+	end, err := p.logs.End(ctx, p.table.topic, p.id)
 	if err != nil {
 		p.log.Warn("cannot look for strangers", "partition", p.id, "error", err)
 		return nil // an answer will come with the next ack
@@ -154,7 +156,7 @@ func (p *part) lookForStrangers(ctx context.Context) error {
 	if !p.hasStatus || p.status.next < 0 {
 		return nil
 	}
-	if _, end, err = p.logs.Bounds(ctx, p.status.topic, p.id); err == nil && end > p.status.next {
+	if end, err = p.logs.End(ctx, p.status.topic, p.id); err == nil && end > p.status.next {
 		g := gap{p.status.next, end}
 		p.status.next = end
 		return p.repairStatusGaps(ctx, []gap{g})

@@ -46,6 +46,7 @@ type part struct {
 	doneAt   time.Time
 	lastCut  time.Time
 	lastSize int
+	looked   time.Time // for strangers
 }
 
 func newPart(e *env, id int32, st store) *part {
@@ -145,6 +146,14 @@ func (p *part) run(ctx context.Context) error {
 			p.fail(errStopped)
 			return nil
 		}
+		if idle := time.Since(p.looked); idle >= p.timing.Idle {
+			if err := p.lookForStrangers(ctx); err != nil {
+				p.fail(err)
+				return err
+			}
+		} else {
+			wait = min(wait, p.timing.Idle-idle)
+		}
 		timer.Reset(min(wait, p.untilNudge(p.now())))
 		select {
 		case <-ctx.Done():
@@ -152,10 +161,6 @@ func (p *part) run(ctx context.Context) error {
 			return ctx.Err()
 		case <-p.wake:
 		case <-timer.C:
-			if err := p.lookForStrangers(ctx); err != nil {
-				p.fail(err)
-				return err
-			}
 		}
 	}
 }

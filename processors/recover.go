@@ -45,7 +45,7 @@ func takeOver(ctx context.Context, e *env, id int32, st store) (*part, error) {
 // recover brings the local copy up to the claim.
 func (p *part) recover(ctx context.Context) error {
 	at := p.st.At()
-	start, _, err := p.logs.Bounds(ctx, p.table.topic, p.id)
+	start, err := p.logs.Start(ctx, p.table.topic, p.id)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,11 @@ func (r *recovery) finish(ctx context.Context) error {
 
 // startPosition decides where consumption starts: at the position row, whatever the group says.
 func (p *part) startPosition(ctx context.Context) error {
-	first, end, err := p.logs.Bounds(ctx, p.input, p.id)
+	first, err := p.logs.Start(ctx, p.input, p.id)
+	if err != nil {
+		return err
+	}
+	end, err := p.logs.End(ctx, p.input, p.id)
 	if err != nil {
 		return err
 	}

@@ -109,10 +109,14 @@ func (p *process) Send(topic string, _ int32, key, value []byte, headers []codec
 	done(-1, errDead)
 }
 
-// Bounds implements logs.
-func (p *process) Bounds(_ context.Context, topic string, _ int32) (start, end int64, err error) {
-	l := p.w.log(topic)
-	return l.gone, l.end, nil
+// Start implements logs.
+func (p *process) Start(_ context.Context, topic string, _ int32) (int64, error) {
+	return p.w.log(topic).gone, nil
+}
+
+// End implements logs.
+func (p *process) End(_ context.Context, topic string, _ int32) (int64, error) {
+	return p.w.log(topic).end, nil
 }
 
 // Read implements logs.
