@@ -44,9 +44,9 @@ fuzz: ## every fuzz target for FUZZTIME (20s) each
 	done
 
 lint: ## gofmt, go vet, golangci-lint, structure rules, generated code up to date
+	@command -v golangci-lint >/dev/null || { echo "golangci-lint is missing, or not in PATH: make lint-install"; exit 1; }
 	@test -z "$$(gofmt -l .)" || { echo "not formatted (run make fmt):"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
-	@command -v golangci-lint >/dev/null || { echo "golangci-lint is missing, or not in PATH: make lint-install"; exit 1; }
 	golangci-lint run
 	$(GO) test -count=1 ./internal/rules ./codecs/internal/schema
 

@@ -11,8 +11,6 @@ import (
 	"github.com/quiesce/quiesce/internal/broker/brokertest"
 )
 
-func TestMain(m *testing.M) { brokertest.Main(m) }
-
 func TestStartOnATakenPort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
