@@ -53,6 +53,7 @@ func TestEveryRuleBites(t *testing.T) {
 		{machineClock, "processors/batch/x.go", "package batch\nimport \"time\"\nvar t = time.Now()", "time.Now: take the time from the event", "processors/batch/x.go", "package batch\nimport \"time\"\nvar t = time.UnixMilli(1)"},
 		{machineClock, "processors/batch/x.go", "package batch\nimport clock \"time\"\nvar t = clock.NewTimer(1)", "time.NewTimer", "processors/x.go", "package processors\nimport \"time\"\nvar t = time.Now()"},
 		{testSleeps, "topology/x_test.go", "package topology\nimport \"time\"\nfunc f() { time.Sleep(1) }", "wait for the condition", "topology/x.go", "package topology\nimport \"time\"\nfunc f() { time.Sleep(1) }"},
+		{testSleeps, "topology/x_test.go", "package topology\nimport \"time\"\nfunc f() { time.Sleep(1) }", "wait for the condition", "topology/x_test.go", "package topology\nimport (\"testing/synctest\"; \"time\")\nfunc f() { synctest.Test(t, func() { time.Sleep(1) }) }"},
 		{testSkips, "topology/x_test.go", "package topology\nfunc f() { t.Skip(\"flaky\") }", "rules.SkipReasons", "topology/x_test.go", "package topology\nfunc f() { t.Skip(\"takes minutes: make test-long\") }"},
 		{testSkips, "topology/x_test.go", "package topology\nfunc f() { t.Skip() }", "rules.SkipReasons", "topology/x.go", "package topology\nfunc f() { dec.Skip() }"},
 		{testSkips, "internal/x/x.go", "package x\nimport \"testing\"\nfunc f(t testing.TB) { t.SkipNow() }", "SkipNow", "internal/x/x.go", "package x\nfunc f(t reader) { t.SkipNow() }"},
