@@ -36,7 +36,7 @@ func ParseCursor(s string) (Cursor, error) {
 		p, err1 := strconv.ParseUint(a, 10, 31)
 		o, err2 := strconv.ParseUint(b, 10, 63)
 		if _, twice := c[int32(p)]; !ok || err1 != nil || err2 != nil || twice {
-			return nil, fmt.Errorf("event id %q is not <partition>:<offset>,...", s)
+			return nil, fmt.Errorf("event id %q is not a list of <partition>:<offset>", s)
 		}
 		c[int32(p)] = int64(o)
 	}

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -70,7 +71,7 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 			if v == nil {
 				return
 			}
-			if v == http.ErrAbortHandler {
+			if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(v)
 			}
 			s.cfg.Logger.Error("handler panicked", "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))

@@ -38,7 +38,7 @@ func (c *Client) Events(ctx context.Context, f EventFilter) (*Events, error) {
 	if f.Start {
 		q.Set("from", "start")
 	}
-	resp, err := c.send(ctx, http.MethodGet, "/v1/events", q, nil, nil)
+	resp, err := c.send(ctx, http.MethodGet, "/v1/events", q, nil, nil) //nolint:bodyclose // Events.Close does
 	if err != nil {
 		return nil, fmt.Errorf("events: %w", err)
 	}
