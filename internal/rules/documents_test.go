@@ -47,3 +47,21 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	require.Greater(t, targets, 5, "no commands seen")
 	require.Greater(t, links, 5, "no links seen")
 }
+
+// A document that no index names is not found.
+func TestEveryDocumentIsInItsIndex(t *testing.T) {
+	root, err := Root()
+	require.NoError(t, err)
+	for _, dir := range []string{"docs", "docs/adr"} {
+		folder := filepath.Join(root, filepath.FromSlash(dir))
+		index, err := os.ReadFile(filepath.Join(folder, "README.md"))
+		require.NoError(t, err)
+		documents, err := filepath.Glob(filepath.Join(folder, "*.md"))
+		require.NoError(t, err)
+		for _, d := range documents {
+			if name := filepath.Base(d); name != "README.md" && !strings.Contains(string(index), "]("+name+")") {
+				t.Errorf("%s/README.md does not link to %s", dir, name)
+			}
+		}
+	}
+}
