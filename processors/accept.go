@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -75,7 +76,7 @@ func (p *part) replay(rec *codecs.Record, ev *codecs.Event, head *entry) error {
 	p.m.replays.Inc()
 	span, aside := head.setAside(rec.Offset)
 	if aside {
-		p.deadLetter(rec, span.Reason)
+		p.bury(rec, span.Reason)
 	} else if head.row != nil {
 		if _, err := p.stepParts(rec, ev, head); err != nil {
 			return err
@@ -131,7 +132,7 @@ func (p *part) setAside(rec *codecs.Record, head *entry) error {
 		head.row = p.machine.NewRow(head.key)
 	}
 	span := head.Spans[len(head.Spans)-1]
-	p.deadLetter(rec, span.Reason)
+	p.bury(rec, span.Reason)
 	if rec.Offset == span.From {
 		p.repeatStatus(rec.Offset, head)
 	}
@@ -212,6 +213,11 @@ func (p *part) suspectFault(offset int64, key string, err error) error {
 	if !p.off.noQuarantine {
 		p.faults.add(p.id, offset, err.Error())
 	}
+	stack := ""
+	if x := (*panicked)(nil); errors.As(err, &x) {
+		stack = string(x.stack)
+	}
+	p.log.Error("machine failed", "partition", p.id, "offset", offset, "key", key, "error", err, "stack", stack)
 	return fmt.Errorf("key %q, offset %d: %w", key, offset, err)
 }
 
@@ -255,11 +261,20 @@ func (p *part) touch(e *entry) {
 func guard[T any](f func() T) (v T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: panic: %v\n%s", errStep, r, debug.Stack())
+			err = &panicked{r, debug.Stack()}
 		}
 	}()
 	return f(), nil
 }
+
+// panicked is a panic of the machine.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprintf("%v: panic: %v", errStep, p.value) }
+func (p *panicked) Unwrap() error { return errStep }
 
 // clip bounds a text that ends up in headers and rows.
 func clip(s string) string {

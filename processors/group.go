@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -171,6 +173,19 @@ func (s *session) add(p *part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parts[p.id] = p
+}
+
+// owned returns the parts. A part may be locked while it reports its end to the session: never the other way round.
+func (s *session) owned() []*part {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.parts))
+}
+
+func (s *session) errOf(id int32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.errs[id]
 }
 
 func (s *session) setReady() {

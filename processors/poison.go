@@ -22,11 +22,16 @@ const (
 // maxDeadBytes is the largest record that the dead letter takes whole. A larger one is left where it is and named.
 const maxDeadBytes = 4 << 20
 
-// deadLetter sends a record that cannot be taken to the dead-letter topic, in its place among the outputs. No row holds
-// it: a replay makes the same record again.
+// deadLetter reports a record that cannot be taken, and buries it.
 func (p *part) deadLetter(rec *codecs.Record, reason string) {
-	p.m.dead.Inc()
 	p.log.Warn("record sent to the dead letter", "topic", rec.Topic, "partition", rec.Partition, "offset", rec.Offset, "reason", reason)
+	p.bury(rec, reason)
+}
+
+// bury sends a record to the dead-letter topic, in its place among the outputs. No row holds it: a replay makes the same
+// record again.
+func (p *part) bury(rec *codecs.Record, reason string) {
+	p.m.dead.Inc()
 	o := p.copyOf(rec, codecs.TopicDeadLetter)
 	o.headers = append(o.headers,
 		header(HeaderDeadReason, reason),

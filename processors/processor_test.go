@@ -1,132 +1,20 @@
 package processors
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/quiesce/quiesce/codecs"
-	"github.com/quiesce/quiesce/internal/broker/brokertest"
 )
-
-// deployment is a set of topics on a broker.
-type deployment struct {
-	t         *testing.T
-	bootstrap string
-	prefix    string
-	client    *kgo.Client
-}
-
-const testPartitions = 4
-
-func deploy(t *testing.T) *deployment {
-	t.Helper()
-	d := &deployment{t: t, bootstrap: brokertest.Bootstrap(t), prefix: fmt.Sprintf("t%d", time.Now().UnixNano())}
-	d.client = brokertest.Client(t, d.bootstrap, kgo.RecordPartitioner(kgo.BasicConsistentPartitioner(func(string) func(*kgo.Record, int) int {
-		return func(r *kgo.Record, n int) int {
-			if r.Partition >= 0 {
-				return int(r.Partition)
-			}
-			return int(codecs.Partition(r.Key, int32(n)))
-		}
-	})), kgo.ProducerLinger(0))
-	admin := kadm.NewClient(d.client)
-	compact, appended := "compact", "LogAppendTime"
-	for name, c := range map[string]map[string]*string{
-		d.topic(codecs.TopicControl):                   {"message.timestamp.type": &appended},
-		d.topic(codecs.TopicEvents):                    {},
-		d.topic(codecs.TopicDeadLetter):                {},
-		d.topic(codecs.TopicStatus):                    {"cleanup.policy": &compact},
-		codecs.Table(d.prefix, codecs.GroupController): {"cleanup.policy": &compact},
-	} {
-		_, err := admin.CreateTopic(context.Background(), testPartitions, -1, c, name)
-		require.NoError(t, err)
-	}
-	return d
-}
-
-func (d *deployment) topic(name string) string { return codecs.Topic(d.prefix, name) }
-
-func (d *deployment) config(m Machine) Config {
-	return Config{Bootstrap: []string{d.bootstrap}, Prefix: d.prefix, Machine: m, DataDir: d.t.TempDir(), Logger: slog.New(slog.NewTextHandler(testWriter{d.t}, &slog.HandlerOptions{Level: slog.LevelInfo}))}
-}
-
-type testWriter struct{ t *testing.T }
-
-func (w testWriter) Write(b []byte) (int, error) { w.t.Log(string(b)); return len(b), nil }
-
-// start runs a processor until the test's end or until stop.
-func (d *deployment) start(cfg Config) (p *Processor, stop func()) {
-	d.t.Helper()
-	p, err := New(cfg)
-	require.NoError(d.t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- p.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		cancel()
-		if !stopped {
-			stopped = true
-			require.NoError(d.t, <-done)
-		}
-	}
-	d.t.Cleanup(stop)
-	return p, stop
-}
-
-func (d *deployment) send(recs ...codecs.Record) {
-	d.t.Helper()
-	var ks []*kgo.Record
-	for _, r := range recs {
-		k := &kgo.Record{Topic: r.Topic, Partition: r.Partition, Key: r.Key, Value: r.Value}
-		for _, h := range r.Headers {
-			k.Headers = append(k.Headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
-		}
-		ks = append(ks, k)
-	}
-	require.NoError(d.t, d.client.ProduceSync(context.Background(), ks...).FirstErr())
-}
-
-// read returns n records of a topic, or fails.
-func (d *deployment) read(name string, until func(r *kgo.Record) bool) (all []*kgo.Record) {
-	d.t.Helper()
-	c := brokertest.Client(d.t, d.bootstrap, kgo.ConsumeTopics(d.topic(name)), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	for {
-		f := c.PollFetches(ctx)
-		require.NoError(d.t, ctx.Err(), "%s: %d records, the last one awaited is missing", name, len(all))
-		for it := f.RecordIter(); !it.Done(); {
-			r := it.Next()
-			all = append(all, r)
-			if until(r) {
-				return all
-			}
-		}
-	}
-}
-
-func (d *deployment) report(key string, indexes ...uint32) codecs.Record {
-	rep := &codecs.BatchReport{Run: "r"}
-	for _, i := range indexes {
-		rep.Items = append(rep.Items, &codecs.ReportItem{First: i, Outcome: codecs.OK})
-	}
-	return d.event(key, codecs.TypeBatchReport, rep)
-}
-
-func (d *deployment) event(key, typ string, data proto.Message) codecs.Record {
-	rec, err := codecs.Encode(d.topic(codecs.TopicControl), key, "/test", &codecs.Event{Type: typ, ID: fmt.Sprint(key, typ, time.Now().UnixNano()), Data: data})
-	require.NoError(d.t, err)
-	return rec
-}
 
 func TestProcessorCompletesBatches(t *testing.T) {
 	for _, through := range []bool{false, true} {
@@ -153,4 +41,212 @@ func TestProcessorCompletesBatches(t *testing.T) {
 			stop()
 		})
 	}
+}
+
+func newRand(t *testing.T) *rand.Rand {
+	seed := uint64(time.Now().UnixNano())
+	if *seedFlag != 0 {
+		seed = *seedFlag
+	}
+	t.Logf("-seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 2))
+}
+
+func TestProcessorRestartsOnAnyDisk(t *testing.T) {
+	d := deploy(t)
+	rnd := newRand(t)
+	cfg := d.config(&tally{})
+	cfg.InstanceID = "one"
+	older := filepath.Join(t.TempDir(), "older")
+	for round, dir := range []string{"", "empty", "same", "older"} {
+		switch dir {
+		case "empty":
+			cfg.DataDir = t.TempDir()
+		case "older":
+			require.NoError(t, os.RemoveAll(cfg.DataDir))
+			require.NoError(t, os.CopyFS(cfg.DataDir, os.DirFS(older)))
+		}
+		d.traffic(rnd, 200)
+		p, stop := d.start(cfg)
+		d.settled(p)
+		stop()
+		if dir == "empty" {
+			require.NoError(t, os.CopyFS(older, os.DirFS(cfg.DataDir)))
+		}
+		d.verdict()
+		t.Logf("round %d on %q disk", round, dir)
+	}
+}
+
+func TestGroupOffsetsDoNotDecide(t *testing.T) {
+	rule(t, rules{followGroup: true}, func(t *testing.T, off rules) error {
+		d := deploy(t)
+		rnd := newRand(t)
+		cfg := d.config(&tally{})
+		cfg.off = off
+		admin := kadm.NewClient(d.client)
+		group, topic := codecs.Group(d.prefix, codecs.GroupController), d.topic(codecs.TopicControl)
+		p, stop := d.start(cfg)
+		d.calm(rnd, 100)
+		d.settled(p)
+		stop()
+		d.calm(rnd, 100)
+		ends, err := admin.ListEndOffsets(t.Context(), topic)
+		require.NoError(t, err)
+		require.NoError(t, admin.CommitAllOffsets(t.Context(), group, ends.Offsets())) // forward
+		p, stop = d.start(cfg)
+		if off.followGroup {
+			d.ready(p)
+			stop()
+			w := newWorld(1)
+			w.topics[wInput] = &logFile{recs: d.partition(topic, 0)}
+			w.topics[wTable] = &logFile{recs: d.partition(codecs.Table(d.prefix, codecs.GroupController), 0)}
+			return w.sameRows(w.oracle())
+		}
+		d.settled(p)
+		stop()
+		for _, back := range []bool{true, false} {
+			d.calm(rnd, 100)
+			if back {
+				require.NoError(t, admin.CommitAllOffsets(t.Context(), group, starts(ends)))
+			} else {
+				_, err := admin.DeleteGroup(t.Context(), group) // expired
+				require.NoError(t, err)
+			}
+			p, stop = d.start(cfg)
+			d.settled(p)
+			stop()
+		}
+		d.verdict()
+		return nil
+	})
+}
+
+func starts(ends kadm.ListedOffsets) kadm.Offsets {
+	o := ends.Offsets()
+	for t, ps := range o {
+		for p, at := range ps {
+			at.At = 0
+			o[t][p] = at
+		}
+	}
+	return o
+}
+
+func TestRebalanceLosesNothingAndDoesNotPause(t *testing.T) {
+	d := deploy(t)
+	rnd := newRand(t)
+	a, _ := d.start(d.config(&tally{}))
+	d.ready(a)
+	d.calm(rnd, 200)
+	b, stopB := d.start(d.config(&tally{}))
+	d.calm(rnd, 200)
+	d.ready(a, b)
+	require.NotEmpty(t, b.Status(), "the second instance has a share")
+	d.calm(rnd, 200)
+	d.settled(a, b)
+	left := time.Now()
+	stopB()
+	d.ready(a)
+	d.calm(rnd, 100)
+	d.settled(a)
+	require.Less(t, time.Since(left), 5*time.Second, "goka's pause of 5 s is gone")
+	d.verdict()
+}
+
+func TestFiveInstancesAtOnce(t *testing.T) {
+	d := deploy(t)
+	rnd := newRand(t)
+	d.calm(rnd, 100)
+	var ps []*Processor
+	var stops []func()
+	for range 5 {
+		p, stop := d.start(d.config(&tally{}))
+		ps, stops = append(ps, p), append(stops, stop)
+	}
+	d.ready(ps...)
+	d.calm(rnd, 200)
+	d.settled(ps...)
+	for _, stop := range stops[1:] {
+		stop()
+	}
+	d.calm(rnd, 100)
+	d.settled(ps[0])
+	d.verdict()
+}
+
+func TestProcessorWaitsForTopics(t *testing.T) {
+	d := deploy(t)
+	cfg := d.config(&tally{})
+	table := codecs.Table(d.prefix, codecs.GroupController)
+	admin := kadm.NewClient(d.client)
+	_, err := admin.DeleteTopics(t.Context(), table)
+	require.NoError(t, err)
+	p, _ := d.start(cfg)
+	require.Eventually(t, func() bool { return p.Ready() != nil && counterValue(t, p.m.restarts) > 1 }, 20*time.Second, 10*time.Millisecond)
+	require.ErrorContains(t, p.Ready(), table)
+	compact := "compact"
+	_, err = admin.CreateTopic(t.Context(), testPartitions, -1, map[string]*string{"cleanup.policy": &compact}, table)
+	require.NoError(t, err)
+	d.ready(p)
+}
+
+func TestPartitionCountsMustAgree(t *testing.T) {
+	d := deploy(t)
+	_, err := kadm.NewClient(d.client).CreatePartitions(t.Context(), 1, codecs.Table(d.prefix, codecs.GroupController))
+	require.NoError(t, err)
+	p, _ := d.start(d.config(&tally{}))
+	require.Eventually(t, func() bool { return counterValue(t, p.m.restarts) > 0 }, 20*time.Second, 10*time.Millisecond)
+	require.ErrorContains(t, p.Ready(), "must be equal")
+}
+
+func TestDamagedLocalCopyIsReadAgain(t *testing.T) {
+	d := deploy(t)
+	rnd := newRand(t)
+	cfg := d.config(&tally{})
+	d.calm(rnd, 200)
+	p, stop := d.start(cfg)
+	d.settled(p)
+	stop()
+	damaged := 0
+	require.NoError(t, filepath.WalkDir(cfg.DataDir, func(path string, e os.DirEntry, err error) error {
+		if ext := filepath.Ext(path); err == nil && (ext == ".ldb" || ext == ".log" && e.Name() != "LOG" || filepath.Base(path)[0] == 'M') {
+			damaged++
+			return os.WriteFile(path, []byte("damage damage damage damage damage damage"), 0o600)
+		}
+		return err
+	}))
+	require.Positive(t, damaged)
+	d.calm(rnd, 100)
+	p, stop = d.start(cfg)
+	d.settled(p)
+	stop()
+	d.verdict()
+}
+
+func TestOneFailingPartitionComesBack(t *testing.T) {
+	d := deploy(t)
+	cfg := d.config(&tally{})
+	var failures atomic.Int32
+	cfg.Machine = &tally{step: func(_ *tallyRow, ev *codecs.Event) {
+		if ev.Key == "k3" && failures.Add(1) == 1 {
+			panic("once")
+		}
+	}}
+	p, _ := d.start(cfg)
+	d.send(d.report("k3", 1), d.report("k4", 1), d.report("k3", 2), d.event("k3", codecs.TypeBatchCommand, &codecs.BatchCommand{Id: "c", Verb: "repair"}), d.report("k3", 3))
+	d.settled(p)
+	n := 0
+	for id := range int32(testPartitions) {
+		n += len(d.partition(d.topic(codecs.TopicDeadLetter), id))
+	}
+	require.Equal(t, 2, n, "the record that failed and the one behind it")
+}
+
+func TestDefaultDataDirIsNotTemporary(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", "")
+	cfg := Config{Machine: &tally{}}.WithDefaults()
+	rel, err := filepath.Rel(os.TempDir(), cfg.DataDir)
+	require.NoError(t, err)
+	require.True(t, len(rel) > 2 && rel[:2] == "..", cfg.DataDir)
 }

@@ -42,12 +42,10 @@ func (p *Processor) Status() []PartitionStatus {
 	if s == nil {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var all []PartitionStatus
-	for id, part := range s.parts {
+	for _, part := range s.owned() {
 		st := part.state()
-		st.Err = s.errs[id]
+		st.Err = s.errOf(st.Partition)
 		all = append(all, st)
 	}
 	slices.SortFunc(all, func(a, b PartitionStatus) int { return int(a.Partition - b.Partition) })
