@@ -1306,6 +1306,7 @@ type Task struct {
 	NotBefore      int64                  `protobuf:"varint,15,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`                // ms; retry tiers
 	Customer       string                 `protobuf:"bytes,16,opt,name=customer,proto3" json:"customer,omitempty"`
 	JobType        string                 `protobuf:"bytes,17,opt,name=job_type,json=jobType,proto3" json:"job_type,omitempty"`
+	Priority       uint32                 `protobuf:"varint,18,opt,name=priority,proto3" json:"priority,omitempty"` // higher goes first among what a worker has fetched
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1457,6 +1458,13 @@ func (x *Task) GetJobType() string {
 		return x.JobType
 	}
 	return ""
+}
+
+func (x *Task) GetPriority() uint32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
 }
 
 // ManifestChunk is one record of quiesce.manifest: tasks [first, first + len) of a proposal.
@@ -1877,7 +1885,7 @@ const file_jobs_proto_rawDesc = "" +
 	"\x04step\x18\x04 \x01(\tR\x04step\x12,\n" +
 	"\x05state\x18\x05 \x01(\x0e2\x16.quiesce.v1.State.CodeR\x05state\x12*\n" +
 	"\x06counts\x18\x06 \x01(\v2\x12.quiesce.v1.CountsR\x06counts\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"\xcf\x03\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"\xeb\x03\n" +
 	"\x04Task\x12\x14\n" +
 	"\x05batch\x18\x01 \x01(\tR\x05batch\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\tR\x03run\x12\x14\n" +
@@ -1898,7 +1906,8 @@ const file_jobs_proto_rawDesc = "" +
 	"\n" +
 	"not_before\x18\x0f \x01(\x03R\tnotBefore\x12\x1a\n" +
 	"\bcustomer\x18\x10 \x01(\tR\bcustomer\x12\x19\n" +
-	"\bjob_type\x18\x11 \x01(\tR\ajobType\"U\n" +
+	"\bjob_type\x18\x11 \x01(\tR\ajobType\x12\x1a\n" +
+	"\bpriority\x18\x12 \x01(\rR\bpriority\"U\n" +
 	"\rManifestChunk\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\rR\x05first\x12.\n" +
 	"\x05tasks\x18\x02 \x03(\v2\x18.quiesce.v1.ManifestTaskR\x05tasks\"M\n" +

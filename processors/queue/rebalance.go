@@ -1,0 +1,123 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// fetched sees the committed offsets and their metadata before a partition is consumed.
+func (q *Kafka) fetched(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	take := func(id int32, offset int64, metadata *string) {
+		m := ""
+		if metadata != nil {
+			m = *metadata
+		}
+		p, err := decodeProgress(max(offset, 0), q.topicID, m)
+		if err != nil {
+			q.cfg.Logger.Warn("commit metadata ignored; tasks above the offset may run again",
+				"queue", q.cfg.Queue, "partition", id, "error", err)
+		}
+		q.parts[id] = &partition{progress: p, id: id, next: -1, running: map[int64]*Delivery{}}
+		if offset >= 0 {
+			q.parts[id].next = offset
+		}
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			take(p.Partition, p.Offset, p.Metadata)
+		}
+	}
+	for _, g := range resp.Groups {
+		for _, t := range g.Topics {
+			for _, p := range t.Partitions {
+				take(p.Partition, p.Offset, p.Metadata)
+			}
+		}
+	}
+	return nil
+}
+
+// revoked interrupts what runs on the partitions that go to others, waits a little for it, and commits.
+func (q *Kafka) revoked(ctx context.Context, _ *kgo.Client, lost map[string][]int32) {
+	ids := lost[q.cfg.topic()]
+	q.mu.Lock()
+	for _, id := range ids {
+		if p := q.parts[id]; p != nil {
+			q.interrupt(p)
+		}
+	}
+	q.notify()
+	q.mu.Unlock()
+	wait, cancel := context.WithTimeout(ctx, q.cfg.Grace)
+	defer cancel()
+	q.waitIdle(wait, ids)
+	q.mu.Lock()
+	for _, id := range ids {
+		if p := q.parts[id]; p != nil {
+			for o := range p.running { // handed over while they still run: not their fault
+				p.uncount(o)
+			}
+			p.dirty = true
+		}
+	}
+	q.mu.Unlock()
+	if err := q.commit(ctx, nil); err != nil {
+		q.cfg.Logger.Warn("last commit of revoked partitions failed; tasks may run again", "queue", q.cfg.Queue, "error", err)
+	}
+	q.drop(ids)
+}
+
+// lost forgets partitions that already belong to others.
+func (q *Kafka) lost(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
+	q.mu.Lock()
+	for _, id := range lost[q.cfg.topic()] {
+		if p := q.parts[id]; p != nil {
+			q.interrupt(p)
+		}
+	}
+	q.mu.Unlock()
+	q.drop(lost[q.cfg.topic()])
+}
+
+// interrupt ends the contexts of a partition's deliveries and takes it out of the backlog; q.mu is held.
+func (q *Kafka) interrupt(p *partition) {
+	q.ready.drop(p.id)
+	p.pending = 0
+	for _, d := range p.running {
+		d.cancel()
+	}
+}
+
+// waitIdle waits until nothing runs on the partitions (nil = on none).
+func (q *Kafka) waitIdle(ctx context.Context, ids []int32) {
+	q.wait(ctx, func() bool {
+		if ids == nil {
+			return q.running == 0
+		}
+		for _, id := range ids {
+			if p := q.parts[id]; p != nil && len(p.running) > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (q *Kafka) drop(ids []int32) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, id := range ids {
+		if p := q.parts[id]; p != nil {
+			if len(p.running) > 0 {
+				q.alone = false
+			}
+			q.running -= len(p.running)
+			delete(q.parts, id)
+		}
+	}
+	q.notify()
+}
