@@ -189,3 +189,10 @@ func (q *Kafka) wait(ctx context.Context, ok func() bool) bool {
 		}
 	}
 }
+
+// Backlog is the number of tasks that are fetched and wait to be received.
+func (q *Kafka) Backlog() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.ready.len()
+}

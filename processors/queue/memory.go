@@ -125,8 +125,10 @@ func (c *MemoryConsumer) take(limit int) []*Delivery {
 	if c.alone {
 		return nil
 	}
-	suspect := q.ready.suspect() != nil
-	if suspect && len(c.out) == 0 {
+	if q.ready.suspect() != nil {
+		if len(c.out) > 0 {
+			return nil // it runs alone: let the others end
+		}
 		c.alone = true
 		limit = 1
 	}
@@ -188,3 +190,6 @@ func (c *MemoryConsumer) leave(crash bool) {
 	clear(c.out)
 	q.notify()
 }
+
+// Backlog is the number of tasks that wait to be received.
+func (c *MemoryConsumer) Backlog() int { return c.m.Len(c.name) }
