@@ -1,0 +1,60 @@
+package codecs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+)
+
+// Headers of a record in the dead-letter topic, beside the original ones. Its key and value are the original bytes.
+const (
+	HeaderDeadReason    = "quiesce-dead-reason"
+	HeaderDeadTopic     = "quiesce-dead-topic"
+	HeaderDeadTopicID   = "quiesce-dead-topic-id"
+	HeaderDeadPartition = "quiesce-dead-partition"
+	HeaderDeadOffset    = "quiesce-dead-offset"
+	HeaderDeadSHA256    = "quiesce-dead-sha256" // instead of a value that is too large
+)
+
+// MaxDeadLetter is the largest record in bytes that a dead letter holds whole. A larger one is named, not copied.
+const MaxDeadLetter = 4 << 20
+
+// NewDeadLetter makes the dead letter of a record for a topic: the original key, value and headers, and where it came
+// from and why it is there.
+func NewDeadLetter(topic string, rec *Record, id TopicID, reason string) Record {
+	d := Record{Topic: topic, Partition: -1, Key: rec.Key, Value: rec.Value}
+	size := len(rec.Key) + len(rec.Value)
+	for _, h := range rec.Headers {
+		size += len(h.Key) + len(h.Value)
+	}
+	d.Headers = append(make([]Header, 0, len(rec.Headers)+6), rec.Headers...)
+	add := func(name, v string) { d.Headers = append(d.Headers, Header{name, []byte(v)}) }
+	add(HeaderDeadReason, reason)
+	add(HeaderDeadTopic, rec.Topic)
+	add(HeaderDeadTopicID, id.String())
+	add(HeaderDeadPartition, strconv.Itoa(int(rec.Partition)))
+	add(HeaderDeadOffset, strconv.FormatInt(rec.Offset, 10))
+	if size > MaxDeadLetter {
+		sum := sha256.Sum256(rec.Value)
+		d.Value = nil
+		add(HeaderDeadSHA256, hex.EncodeToString(sum[:]))
+	}
+	return d
+}
+
+// ParseDeadLetter reads what NewDeadLetter wrote about a record.
+func ParseDeadLetter(rec *Record) (*DeadLetter, error) {
+	text := func(name string) string { v, _ := rec.Header(name); return string(v) }
+	d := &DeadLetter{Reason: text(HeaderDeadReason), Topic: text(HeaderDeadTopic)}
+	id, err1 := ParseTopicID(text(HeaderDeadTopicID))
+	p, err2 := strconv.ParseInt(text(HeaderDeadPartition), 10, 32)
+	o, err3 := strconv.ParseInt(text(HeaderDeadOffset), 10, 64)
+	for _, err := range []error{err1, err2, err3} {
+		if err != nil {
+			return nil, fmt.Errorf("%w: dead letter: %v", ErrData, err)
+		}
+	}
+	d.TopicId, d.Partition, d.Offset = id[:], int32(p), o
+	return d, nil
+}

@@ -1,0 +1,34 @@
+package codecs_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/quiesce/quiesce/codecs"
+)
+
+func TestDeadLetterKeepsTheRecordAndSaysWhy(t *testing.T) {
+	rec := &codecs.Record{Topic: "paths", Partition: 3, Offset: 17, Key: []byte("k"), Value: []byte{0xff, 0},
+		Headers: []codecs.Header{{Key: "a", Value: []byte("b")}}}
+	id := codecs.TopicID{1, 2}
+	d := codecs.NewDeadLetter("quiesce.dead-letter", rec, id, "boom")
+	require.Equal(t, rec.Key, d.Key)
+	require.Equal(t, rec.Value, d.Value)
+	require.Equal(t, rec.Headers[0], d.Headers[0])
+	about, err := codecs.ParseDeadLetter(&d)
+	require.NoError(t, err)
+	require.Equal(t, "boom paths 3 17", about.Reason+" "+about.Topic+" "+string(rune('0'+about.Partition))+" 17")
+	require.EqualValues(t, 17, about.Offset)
+	require.Equal(t, id[:], about.TopicId)
+}
+
+func TestDeadLetterNamesWhatIsTooLarge(t *testing.T) {
+	rec := &codecs.Record{Topic: "paths", Value: bytes.Repeat([]byte{1}, codecs.MaxDeadLetter+1)}
+	d := codecs.NewDeadLetter("quiesce.dead-letter", rec, codecs.TopicID{}, "boom")
+	require.Nil(t, d.Value)
+	sum, ok := d.Header(codecs.HeaderDeadSHA256)
+	require.True(t, ok)
+	require.Len(t, sum, 64)
+}
