@@ -2105,6 +2105,7 @@ type BatchStatus struct {
 	Round         uint32                 `protobuf:"varint,6,opt,name=round,proto3" json:"round,omitempty"`
 	Topology      *TopologyRef           `protobuf:"bytes,7,opt,name=topology,proto3" json:"topology,omitempty"`
 	Quarantined   bool                   `protobuf:"varint,8,opt,name=quarantined,proto3" json:"quarantined,omitempty"`
+	Mode          string                 `protobuf:"bytes,9,opt,name=mode,proto3" json:"mode,omitempty"` // as in START; markers and count depend on the units of stages
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2193,6 +2194,13 @@ func (x *BatchStatus) GetQuarantined() bool {
 		return x.Quarantined
 	}
 	return false
+}
+
+func (x *BatchStatus) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
 }
 
 type TaskOutcome struct {
@@ -2673,7 +2681,7 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x05items\x18\x03 \x03(\v2\x16.quiesce.v1.ReportItemR\x05items\x12*\n" +
 	"\x06timing\x18\x04 \x01(\v2\x12.quiesce.v1.TimingR\x06timing\x12'\n" +
 	"\x05owner\x18\x05 \x01(\v2\x11.quiesce.v1.OwnerR\x05owner\x12\x14\n" +
-	"\x05queue\x18\x06 \x01(\tR\x05queue\"\xb3\x02\n" +
+	"\x05queue\x18\x06 \x01(\tR\x05queue\"\xc7\x02\n" +
 	"\vBatchStatus\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12,\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x16.quiesce.v1.State.CodeR\x05state\x12\x16\n" +
@@ -2682,7 +2690,8 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x06policy\x18\x05 \x01(\v2\x12.quiesce.v1.PolicyR\x06policy\x12\x14\n" +
 	"\x05round\x18\x06 \x01(\rR\x05round\x123\n" +
 	"\btopology\x18\a \x01(\v2\x17.quiesce.v1.TopologyRefR\btopology\x12 \n" +
-	"\vquarantined\x18\b \x01(\bR\vquarantined\"\xdd\x01\n" +
+	"\vquarantined\x18\b \x01(\bR\vquarantined\x12\x12\n" +
+	"\x04mode\x18\t \x01(\tR\x04mode\"\xdd\x01\n" +
 	"\vTaskOutcome\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x122\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x18.quiesce.v1.Outcome.CodeR\aoutcome\x12\x16\n" +

@@ -1,0 +1,182 @@
+package stage
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/quiesce/quiesce/codecs"
+	"github.com/quiesce/quiesce/processors/markers"
+	"github.com/quiesce/quiesce/topology"
+)
+
+// wrapper turns records into what is to be sent and reported. It knows the topology and no client.
+type wrapper struct {
+	stage    string
+	handler  Handler
+	flow     Flow
+	log      *slog.Logger
+	tracer   trace.Tracer
+	untagged bool
+
+	declared []string            // topics that the handler may send to
+	outputs  []string            // of these, the ones whose records stay in the batch
+	legs     map[string][]uint32 // by input topic: legs that its records reach
+	through  map[string][]uint32 // by output topic: legs behind it
+	counts   topology.Partitions // now, for batches that pinned none
+	pinned   planCache
+}
+
+func newWrapper(cfg Config, counts topology.Partitions) *wrapper {
+	t := cfg.Topology
+	s := t.Stages[cfg.Stage]
+	w := &wrapper{stage: cfg.Stage, handler: cfg.Handler, flow: cfg.Flow, log: cfg.Log, tracer: cfg.Tracer, untagged: cfg.Untagged,
+		declared: s.Out, outputs: t.Outputs(cfg.Stage), legs: map[string][]uint32{}, through: map[string][]uint32{}, counts: counts}
+	for _, topic := range s.In {
+		w.legs[topic] = t.ReachableLegs(cfg.Stage, topic)
+	}
+	for _, topic := range w.outputs {
+		for _, reader := range t.Readers(topic) {
+			for _, leg := range t.ReachableLegs(reader, topic) {
+				if !slices.Contains(w.through[topic], leg) {
+					w.through[topic] = append(w.through[topic], leg)
+				}
+			}
+		}
+	}
+	return w
+}
+
+// result is everything that follows from one record.
+type result struct {
+	send    []codecs.Record // children, in the handler's order
+	letter  string          // reason of the dead letter; "" = none
+	items   []item          // outcomes to report
+	machine markers.Result  // for the batch's markers
+	cascade bool            // the batch counts its records in the markers' machine
+	verdict verdict
+}
+
+// item is the outcome of a task on one leg.
+type item struct {
+	index, leg uint32
+	outcome    codecs.Outcome_Code
+	reason     string
+	attempt    uint32
+}
+
+// handle handles a data record. An error means that ctx ended first.
+func (w *wrapper) handle(ctx context.Context, rec *codecs.Record, tag *codecs.Tag) (result, error) {
+	r := &Record{Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Time: time.UnixMilli(rec.Time), Key: rec.Key,
+		Value: rec.Value, Headers: rec.Headers, Batch: tag.Batch, Run: tag.Run, Round: tag.Round, Feeder: tag.Feeder, Index: tag.Index}
+	plan := w.pinned.get(tag.Plan)
+	ledger := tag.Batch != "" && plan.mode == topology.ModeLedger
+	ctx, span := w.start(ctx, r, tag)
+	v, err := w.attempt(ctx, r, w.checkOutputs(ledger))
+	if err != nil {
+		span.end(v, err)
+		return result{}, err
+	}
+	res := result{verdict: v, cascade: tag.Batch != "" && !ledger}
+	base := inherited(rec.Headers, span.traceparent())
+	for i := range v.outputs {
+		res.send = append(res.send, w.child(rec, tag, plan, base, &v.outputs[i], i))
+	}
+	if v.outcome == codecs.Failed {
+		res.letter = v.reason
+	}
+	switch {
+	case tag.Batch == "":
+	case ledger:
+		res.items = w.ledgerItems(rec.Topic, tag.Index, r.Attempt, v)
+	default:
+		res.machine.Failed = v.outcome == codecs.Failed
+		res.machine.Produced = producedBy(w.outputs, v.outputs)
+		if res.machine.Failed {
+			res.items = []item{{index: tag.Index, outcome: v.outcome, reason: v.reason, attempt: uint32(r.Attempt)}}
+		}
+	}
+	span.end(v, nil)
+	return res, nil
+}
+
+// ledgerItems are the outcomes that this stage decides: at an end its own leg's, at a record that goes no further those
+// of every leg behind it, and of a record that goes further only those of the legs it does not go to.
+func (w *wrapper) ledgerItems(topic string, index uint32, attempt int, v verdict) []item {
+	var items []item
+	add := func(legs []uint32, o codecs.Outcome_Code) {
+		for _, leg := range legs {
+			items = append(items, item{index, leg, o, v.reason, uint32(attempt)})
+		}
+	}
+	if v.outcome != codecs.OK || len(w.outputs) == 0 {
+		add(w.legs[topic], v.outcome)
+		return items
+	}
+	for _, out := range w.outputs {
+		if !slices.ContainsFunc(v.outputs, func(o Output) bool { return o.Topic == out }) {
+			add(w.through[out], codecs.Skipped)
+		}
+	}
+	return items
+}
+
+func producedBy(topics []string, outs []Output) map[string]uint64 {
+	if len(outs) == 0 {
+		return nil
+	}
+	n := make(map[string]uint64, len(topics))
+	for i := range outs {
+		if slices.Contains(topics, outs[i].Topic) {
+			n[outs[i].Topic]++
+		}
+	}
+	return n
+}
+
+// inherited returns the headers that every child of a record gets: those of its batch, and the trace.
+func inherited(headers []codecs.Header, traceparent string) []codecs.Header {
+	base := make([]codecs.Header, 0, len(headers)+1)
+	for _, h := range headers {
+		if codecs.IsTag(h.Key) || h.Key == codecs.HeaderTraceparent && traceparent == "" {
+			base = append(base, h)
+		}
+	}
+	if traceparent != "" {
+		base = append(base, codecs.Header{Key: codecs.HeaderTraceparent, Value: []byte(traceparent)})
+	}
+	return base[:len(base):len(base)]
+}
+
+// child makes the record of an output. Its partition is a function of the record that it comes from and of the count
+// that its batch pinned: a repeat lands on the same one, also after the topic has grown.
+func (w *wrapper) child(rec *codecs.Record, tag *codecs.Tag, p *pinnedPlan, base []codecs.Header, o *Output, i int) codecs.Record {
+	c := codecs.Record{Topic: o.Topic, Key: o.Key, Value: o.Value}
+	n := p.partitions[o.Topic]
+	if n == 0 {
+		n = w.counts[o.Topic]
+	}
+	if o.Key != nil {
+		c.Partition = codecs.Partition(o.Key, n)
+	} else {
+		c.Partition = int32((rec.Offset + int64(i)) % int64(n))
+	}
+	if !slices.Contains(w.outputs, o.Topic) { // a sink: outside the batch
+		base = nil
+	}
+	c.Headers = base
+	for _, h := range o.Headers {
+		switch {
+		case codecs.IsTag(h.Key):
+		case h.Key == codecs.HeaderTraceparent:
+			c.Headers = slices.DeleteFunc(slices.Clone(c.Headers), func(b codecs.Header) bool { return b.Key == h.Key })
+			c.Headers = append(c.Headers, h)
+		default:
+			c.Headers = append(c.Headers[:len(c.Headers):len(c.Headers)], h)
+		}
+	}
+	return c
+}
