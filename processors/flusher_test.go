@@ -27,7 +27,9 @@ func (v *valve) Send(topic string, partition int32, key, value []byte, headers [
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	send := func() {
+		v.w.mu.Lock()
 		v.w.now = time.Now()
+		v.w.mu.Unlock()
 		v.sent, v.what = append(v.sent, time.Now()), append(v.what, topic)
 		v.process.Send(topic, partition, key, value, headers, done)
 	}
@@ -169,7 +171,9 @@ func TestDueOutputCutsAtOnce(t *testing.T) {
 
 func TestCutsAreStretchedByBytes(t *testing.T) {
 	inBubble(t, rules{}, func(t *testing.T, r *running) {
+		r.part.mu.Lock()
 		r.part.timing.BytesPerSecond = 1000
+		r.part.mu.Unlock()
 		start := time.Now()
 		r.take(t, r.world.report("k", 1))
 		time.Sleep(20 * time.Millisecond)
@@ -207,7 +211,7 @@ func TestCutFillsWhileAnotherIsInFlight(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		rows := 0
-		for _, rec := range r.world.log(wTable).recs {
+		for _, rec := range r.world.records(wTable) {
 			if string(rec.Key) == "k" {
 				rows++
 			}
@@ -221,7 +225,7 @@ func TestIdlePartitionWritesItsPosition(t *testing.T) {
 	for verb, wait := range map[string]time.Duration{"": time.Second, "noop": 20 * time.Millisecond} {
 		inBubble(t, rules{}, func(t *testing.T, r *running) {
 			positions := func() (n int) {
-				for _, rec := range r.world.log(wTable).recs {
+				for _, rec := range r.world.records(wTable) {
 					if string(rec.Key) == codecs.PositionKey {
 						n++
 					}
@@ -286,7 +290,9 @@ func TestSendErrorEndsTheOwnership(t *testing.T) {
 		var failed error
 		r.part.onFail = func(err error) { failed = err }
 		r.take(t, r.world.report("k", 1))
+		r.valve.process.mu.Lock()
 		r.valve.process.flaky = 1
+		r.valve.process.mu.Unlock()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.ErrorIs(t, failed, errBroker)
@@ -313,7 +319,7 @@ func TestDeadlineIsNudgedUntilItIsGone(t *testing.T) {
 		deadline := time.Now().Add(24 * time.Hour)
 		r.take(t, r.world.produce(&codecs.Event{Type: codecs.TypeBatchCommand, ID: "d",
 			Data: &codecs.BatchCommand{Id: "d", Verb: "deadline", Args: &codecs.CommandArgs{Deadlines: &codecs.Deadlines{SealBy: deadline.UnixMilli()}}}}, "k"))
-		nudges := func() int { return int(r.world.log(wInput).end) - 1 }
+		nudges := func() int { return int(r.world.end(wInput)) - 1 }
 		time.Sleep(24*time.Hour - time.Millisecond)
 		synctest.Wait()
 		require.Zero(t, nudges())

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/quiesce/quiesce/codecs"
@@ -16,6 +17,7 @@ import (
 // world is a broker in memory without goroutines: a send is appended and acknowledged before it returns, unless its
 // process is dead. Each topic has one partition.
 type world struct {
+	mu     sync.Mutex // of topics; tests read what is settled without it
 	rnd    *rand.Rand
 	topics map[string]*logFile
 	late   []func() // records of dead processes that are still on their way
@@ -37,6 +39,8 @@ func newWorld(seed uint64) *world {
 }
 
 func (w *world) log(topic string) *logFile {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.topics[topic] == nil {
 		w.topics[topic] = &logFile{}
 	}
@@ -45,11 +49,28 @@ func (w *world) log(topic string) *logFile {
 
 func (w *world) append(topic string, key, value []byte, headers []codecs.Header) int64 {
 	l := w.log(topic)
-	rec := &codecs.Record{Topic: topic, Offset: l.end, Time: w.now.UnixMilli(), Key: slices.Clone(key), Value: slices.Clone(value), Headers: slices.Clone(headers)}
+	rec := &codecs.Record{Topic: topic, Key: slices.Clone(key), Value: slices.Clone(value), Headers: slices.Clone(headers)}
+	w.mu.Lock()
+	rec.Offset, rec.Time = l.end, w.now.UnixMilli()
 	l.recs = append(l.recs, rec)
 	l.end++
+	w.mu.Unlock()
 	w.wrote(rec)
 	return rec.Offset
+}
+
+func (w *world) end(topic string) int64 {
+	l := w.log(topic)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return l.end
+}
+
+func (w *world) records(topic string) []*codecs.Record {
+	l := w.log(topic)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(l.recs)
 }
 
 // compact keeps the last record of each key, and never removes the last record of the log.
@@ -66,6 +87,7 @@ func (w *world) compact(topic string) {
 
 // process is one life of an instance: it dies when its budget of steps is used up.
 type process struct {
+	mu       sync.Mutex
 	w        *world
 	budget   int // steps until it dies; < 0 = for ever
 	dead     bool
@@ -81,6 +103,8 @@ var (
 
 // step returns whether the process is alive after one more step.
 func (p *process) step() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.budget == 0 {
 		p.dead = true
 	}
@@ -88,11 +112,17 @@ func (p *process) step() bool {
 	return !p.dead
 }
 
+func (p *process) flakiness() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.flaky
+}
+
 // Send implements producer.
 func (p *process) Send(topic string, _ int32, key, value []byte, headers []codecs.Header, done func(int64, error)) {
 	wasDead := p.dead
 	if p.step() {
-		if p.flaky > 0 && p.w.rnd.IntN(p.flaky) == 0 {
+		if n := p.flakiness(); n > 0 && p.w.rnd.IntN(n) == 0 {
 			done(-1, errBroker)
 			return
 		}
@@ -116,12 +146,12 @@ func (p *process) Start(_ context.Context, topic string, _ int32) (int64, error)
 
 // End implements logs.
 func (p *process) End(_ context.Context, topic string, _ int32) (int64, error) {
-	return p.w.log(topic).end, nil
+	return p.w.end(topic), nil
 }
 
 // Read implements logs.
 func (p *process) Read(_ context.Context, topic string, _ int32, from, to int64, fn func(*codecs.Record) error) error {
-	for _, r := range p.w.log(topic).recs {
+	for _, r := range p.w.records(topic) {
 		if r.Offset >= from && r.Offset < to {
 			c := *r
 			if err := fn(&c); err != nil {
@@ -300,15 +330,15 @@ func (w *world) produce(ev *codecs.Event, key string) int64 {
 }
 
 func (w *world) report(key string, indexes ...uint32) int64 {
-	return w.produce(&codecs.Event{Type: codecs.TypeBatchReport, ID: fmt.Sprint(w.log(wInput).end), Data: reportOf(indexes...)}, key)
+	return w.produce(&codecs.Event{Type: codecs.TypeBatchReport, ID: fmt.Sprint(w.end(wInput)), Data: reportOf(indexes...)}, key)
 }
 
 func (w *world) seal(key string, total uint32) int64 {
-	return w.produce(&codecs.Event{Type: codecs.TypeBatchSeal, ID: fmt.Sprint(w.log(wInput).end), Data: &codecs.BatchSeal{Run: "r", Total: total}}, key)
+	return w.produce(&codecs.Event{Type: codecs.TypeBatchSeal, ID: fmt.Sprint(w.end(wInput)), Data: &codecs.BatchSeal{Run: "r", Total: total}}, key)
 }
 
 func (w *world) command(key, verb string) int64 {
-	return w.produce(&codecs.Event{Type: codecs.TypeBatchCommand, ID: fmt.Sprint(w.log(wInput).end), Data: &codecs.BatchCommand{Id: "c", Verb: verb}}, key)
+	return w.produce(&codecs.Event{Type: codecs.TypeBatchCommand, ID: fmt.Sprint(w.end(wInput)), Data: &codecs.BatchCommand{Id: "c", Verb: verb}}, key)
 }
 
 func reportOf(indexes ...uint32) *codecs.BatchReport {
