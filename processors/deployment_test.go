@@ -14,12 +14,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quiesce/quiesce/codecs"
+	"github.com/quiesce/quiesce/internal/broker"
 	"github.com/quiesce/quiesce/internal/broker/brokertest"
 )
 
 // deployment is a set of topics on a broker.
 type deployment struct {
 	t         *testing.T
+	broker    *broker.Broker // nil: a real one
 	bootstrap string
 	prefix    string
 	client    *kgo.Client
@@ -29,7 +31,11 @@ const testPartitions = 4
 
 func deploy(t *testing.T) *deployment {
 	t.Helper()
-	d := &deployment{t: t, bootstrap: brokertest.Bootstrap(t), prefix: fmt.Sprintf("t%d", time.Now().UnixNano())}
+	d := &deployment{t: t, bootstrap: brokertest.Real(), prefix: fmt.Sprintf("t%d", time.Now().UnixNano())}
+	if d.bootstrap == "" {
+		d.broker = brokertest.Embedded(t)
+		d.bootstrap = d.broker.Bootstrap()
+	}
 	d.client = brokertest.Client(t, d.bootstrap, kgo.RecordPartitioner(kgo.BasicConsistentPartitioner(func(string) func(*kgo.Record, int) int {
 		return func(r *kgo.Record, n int) int {
 			if r.Partition >= 0 {

@@ -25,12 +25,12 @@ type Kafka struct {
 
 	commits sync.Mutex // one commit at a time, in order
 
-	mu       sync.Mutex
-	parts    map[int32]*partition
-	ready    backlog
-	running  int           // deliveries that are out
-	alone    bool          // the one that is out is a suspect
-	changed  chan struct{} // closed and replaced whenever something may be taken or polled
+	mu      sync.Mutex
+	parts   map[int32]*partition
+	ready   backlog
+	running int           // deliveries that are out
+	alone   bool          // the one that is out is a suspect
+	changed chan struct{} // closed and replaced whenever something may be taken or polled
 }
 
 var _ Consumer = (*Kafka)(nil)

@@ -77,7 +77,9 @@ func (p *KafkaProducer) Enqueue(ctx context.Context, queue string, delay time.Du
 	return nil
 }
 
-func taskID(t *codecs.Task) string { return fmt.Sprintf("%s/%s/%d/%d", Key(t), t.Run, t.Round, t.Attempt) }
+func taskID(t *codecs.Task) string {
+	return fmt.Sprintf("%s/%s/%d/%d", Key(t), t.Run, t.Round, t.Attempt)
+}
 
 // count returns the number of partitions of a topic; it is asked once.
 func (p *KafkaProducer) count(ctx context.Context, topic string) (int32, error) {
