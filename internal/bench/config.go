@@ -95,3 +95,27 @@ func (c Config) Validate() error {
 	check(c.N/max(c.Batches, 1) <= 1<<31, "n %d: too many tasks a batch", c.N)
 	return errors.Join(errs...)
 }
+
+// Line is the command that measures this: settings at their defaults are left out.
+func (c Config) Line(scenario string) string {
+	line := "quiesce bench " + scenario
+	add := func(flag string, v, none any) {
+		if v != none {
+			line += fmt.Sprintf(" --%s %v", flag, v)
+		}
+	}
+	add("n", c.N, 0)
+	add("k", c.K, 0)
+	add("batches", c.Batches, 0)
+	add("active", c.Active, 0)
+	add("order", c.Order, "")
+	if c.Partitions != 4 {
+		add("partitions", c.Partitions, int32(0))
+	}
+	add("broker", c.Broker, "")
+	add("only", c.Only, false)
+	if c.Seed != 1 {
+		add("seed", c.Seed, uint64(0))
+	}
+	return line
+}

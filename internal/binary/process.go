@@ -109,6 +109,12 @@ func (p *Process) Signal(s os.Signal) {
 	}
 }
 
+// Kill ends it as kill -9 does, and waits. It may have ended already.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // an error means that it has ended
+	<-p.done
+}
+
 // Wait returns the exit code, -1 after a signal that the binary did not catch.
 func (p *Process) Wait() int {
 	p.t.Helper()

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/quiesce/quiesce/codecs"
+	"github.com/quiesce/quiesce/processors"
 )
 
 // connection is how a command reaches Kafka.
@@ -58,16 +59,33 @@ func (c *connection) validate(cmd *cobra.Command) error {
 	return nil
 }
 
-// options are the client's options for this connection.
+// options are the options of a client that is made and used by a command.
 func (c *connection) options() []kgo.Opt {
-	opts := []kgo.Opt{kgo.SeedBrokers(c.bootstrap...), kgo.ProducerLinger(0), kgo.RequestRetries(5), kgo.RetryTimeout(15 * time.Second)}
-	if c.tls {
-		opts = append(opts, kgo.DialTLSConfig(&tls.Config{MinVersion: tls.VersionTLS12}))
+	return append(c.auth(), kgo.SeedBrokers(c.bootstrap...), kgo.RequestRetries(5), kgo.RetryTimeout(15*time.Second))
+}
+
+// auth are the options of any client that talks to these brokers.
+func (c *connection) auth() []kgo.Opt {
+	var opts []kgo.Opt
+	if t := c.tlsConfig(); t != nil {
+		opts = append(opts, kgo.DialTLSConfig(t))
 	}
 	if m := c.sasl(); m != nil {
 		opts = append(opts, kgo.SASL(m))
 	}
 	return opts
+}
+
+func (c *connection) tlsConfig() *tls.Config {
+	if !c.tls {
+		return nil
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12}
+}
+
+// security says the same to the runtime.
+func (c *connection) security() processors.Security {
+	return processors.Security{TLS: c.tlsConfig(), Mechanism: c.mechanism, User: c.user, Password: c.password}
 }
 
 func (c *connection) sasl() sasl.Mechanism {

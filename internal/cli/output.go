@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -38,4 +39,13 @@ func table(w io.Writer, rows [][]string) error {
 		fmt.Fprintln(t, strings.Join(r, "\t"))
 	}
 	return t.Flush()
+}
+
+// tempDir makes a folder that remove takes away.
+func tempDir() (dir string, remove func(), err error) {
+	dir, err = os.MkdirTemp("", "quiesce")
+	if err != nil {
+		return "", nil, fmt.Errorf("temporary folder: %w", err)
+	}
+	return dir, func() { _ = os.RemoveAll(dir) }, nil
 }

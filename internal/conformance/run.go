@@ -20,6 +20,8 @@ type Config struct {
 	Prefix    string
 	// Unique makes the batch ids of this run differ from those of all others.
 	Unique string
+	// Client are more options of the client (TLS, SASL).
+	Client []kgo.Opt
 	// Patience bounds the wait for an event that a script awaits. Default 20 s.
 	Patience time.Duration
 }
@@ -94,7 +96,7 @@ func open(ctx context.Context, cfg Config, s Script) (*runner, error) {
 	r := &runner{cfg: cfg, script: s, names: map[string]string{}, batches: map[string]*seen{}, next: map[place]int64{}}
 	topics := []string{codecs.Topic(cfg.Prefix, codecs.TopicEvents), codecs.Topic(cfg.Prefix, codecs.TopicDeadLetter)}
 	var err error
-	r.client, err = kgo.NewClient(kgo.SeedBrokers(cfg.Bootstrap...), kgo.ProducerLinger(0), kgo.FetchMaxWait(100*time.Millisecond))
+	r.client, err = kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(cfg.Bootstrap...), kgo.ProducerLinger(0), kgo.FetchMaxWait(100 * time.Millisecond)}, cfg.Client...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -238,22 +240,21 @@ func (r *runner) read(k *kgo.Record) {
 
 // readDeadLetter files a dead letter under the batch of its key, or, where it has none, of its ce_id.
 func (r *runner) readDeadLetter(k *kgo.Record) {
-	id := string(codecs.BatchOf(k.Key))
-	reason := ""
+	rec := codecs.Record{Key: k.Key, Value: k.Value}
 	for _, h := range k.Headers {
-		switch h.Key {
-		case codecs.HeaderID:
-			if batch, _, ok := strings.Cut(string(h.Value), "/"); ok && id == "" {
-				id = batch
-			}
-		case headerReason:
-			reason = string(h.Value)
-		}
+		rec.Headers = append(rec.Headers, codecs.Header(h))
 	}
-	if s, ok := r.batches[id]; ok {
-		s.deadLetters = append(s.deadLetters, reason)
+	id := string(codecs.BatchOf(k.Key))
+	if v, ok := rec.Header(codecs.HeaderID); ok && id == "" {
+		id, _, _ = strings.Cut(string(v), "/")
 	}
+	s, ok := r.batches[id]
+	if !ok {
+		return
+	}
+	letter, err := codecs.ParseDeadLetter(&rec)
+	if err != nil {
+		letter = &codecs.DeadLetter{Reason: "no reason: " + err.Error()}
+	}
+	s.deadLetters = append(s.deadLetters, letter.Reason)
 }
-
-// headerReason is the header of a dead letter that says why it is there.
-const headerReason = "quiesce-reason"

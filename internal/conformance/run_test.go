@@ -12,12 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
 
 	"github.com/quiesce/quiesce/codecs"
 	"github.com/quiesce/quiesce/internal/broker/brokertest"
 )
 
-func TestMain(m *testing.M) { brokertest.Main(m) }
+func TestMain(m *testing.M) {
+	// goleveldb frees its buffer pool up to a second after Close.
+	drain := goleak.IgnoreTopFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain")
+	goleak.VerifyTestMain(m, append(brokertest.Singletons(), drain)...)
+}
 
 // toy is a deployment of a few lines: it counts reports against the total of the seal. Its faults are switched on by name.
 type toy struct {

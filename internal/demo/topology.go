@@ -1,20 +1,27 @@
 package demo
 
-import "github.com/quiesce/quiesce/topology"
+import (
+	_ "embed"
 
-// Topology declares the DAG. Every topic has the same number of partitions.
-func Topology(partitions int32) *topology.Topology {
-	topics := map[string]topology.Topic{}
-	for _, name := range []string{topicPaths, topicFiles, topicDecls, topicDigests} {
-		topics[name] = topology.Topic{Partitions: partitions}
+	"github.com/quiesce/quiesce/topology"
+)
+
+// TopologyFile declares the DAG.
+//
+//go:embed go-index.yaml
+var TopologyFile []byte
+
+// Topology returns the declared DAG with another number of partitions in every topic; 0 = as declared.
+func Topology(partitions int32) (*topology.Topology, error) {
+	t, err := topology.Load(TopologyFile, "")
+	if err != nil {
+		return nil, err
 	}
-	return &topology.Topology{
-		Name: "go-index", Version: 1, Source: topicPaths, Topics: topics,
-		Stages: map[string]topology.Stage{
-			StageRead:   {In: []string{topicPaths}, Out: []string{topicFiles}, Group: "go-index.read"},
-			StageParse:  {In: []string{topicFiles}, Out: []string{topicDecls}, Group: "go-index.parse"},
-			StageDigest: {In: []string{topicFiles}, Out: []string{topicDigests}, Group: "go-index.digest"},
-			StageReport: {In: []string{topicDecls, topicDigests}, Group: "go-index.report", Client: topology.ClientGoka, Table: true},
-		},
+	for name, topic := range t.Topics {
+		if partitions > 0 {
+			topic.Partitions = partitions
+		}
+		t.Topics[name] = topic
 	}
+	return t, nil
 }

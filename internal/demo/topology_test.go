@@ -9,7 +9,9 @@ import (
 )
 
 func TestTopologyFitsItsModes(t *testing.T) {
-	top := Topology(4)
+	top, err := Topology(3)
+	require.NoError(t, err)
+	require.Equal(t, int32(3), top.Topics[top.Source].Partitions)
 	for _, mode := range []string{topology.ModeMarkers, topology.ModeLedger} {
 		require.NoError(t, top.Validate(mode))
 	}

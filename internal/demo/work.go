@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// File is what read says about a file.
+// File is what read says about a file. The feeder names only its path.
 type File struct {
 	Path   string `json:"path"`
-	Size   int64  `json:"size"`
-	Digest string `json:"digest"` // sha-256, hexadecimal
+	Size   int64  `json:"size,omitempty"`
+	Digest string `json:"digest,omitempty"` // sha-256, hexadecimal
 }
 
 // Decls counts the top-level declarations of a file: what parse says about it.
