@@ -189,6 +189,21 @@ func (c *client) topics(ctx context.Context, names ...string) (kadm.TopicDetails
 	return all, nil
 }
 
+// committed returns the group's offsets; nothing when they cannot be read, as they decide nothing.
+func (c *client) committed(ctx context.Context, group, topic string) map[int32]int64 {
+	resp, err := kadm.NewClient(c.kgo).FetchOffsetsForTopics(ctx, group, topic)
+	if err != nil {
+		return nil
+	}
+	at := map[int32]int64{}
+	resp.Each(func(o kadm.OffsetResponse) {
+		if o.Err == nil && o.At >= 0 {
+			at[o.Partition] = o.At
+		}
+	})
+	return at
+}
+
 var errMissing = errors.New("not there yet")
 
 func (c *client) close() { c.kgo.Close() }

@@ -20,7 +20,7 @@ import (
 
 // deployment is a set of topics on a broker.
 type deployment struct {
-	t         *testing.T
+	t         testing.TB
 	broker    *broker.Broker // nil: a real one
 	bootstrap string
 	prefix    string
@@ -29,7 +29,7 @@ type deployment struct {
 
 const testPartitions = 4
 
-func deploy(t *testing.T) *deployment {
+func deploy(t testing.TB) *deployment {
 	t.Helper()
 	d := &deployment{t: t, bootstrap: brokertest.Real(), prefix: fmt.Sprintf("t%d", time.Now().UnixNano())}
 	if d.bootstrap == "" {
@@ -65,7 +65,7 @@ func (d *deployment) config(m Machine) Config {
 	return Config{Bootstrap: []string{d.bootstrap}, Prefix: d.prefix, Machine: m, DataDir: d.t.TempDir(), Logger: slog.New(slog.NewTextHandler(testWriter{d.t}, &slog.HandlerOptions{Level: slog.LevelInfo}))}
 }
 
-type testWriter struct{ t *testing.T }
+type testWriter struct{ t testing.TB }
 
 func (w testWriter) Write(b []byte) (int, error) { w.t.Log(string(b)); return len(b), nil }
 

@@ -135,6 +135,7 @@ func (p *part) finish(c *cut) {
 	}
 	if c.after.Offset > p.done.Offset {
 		p.command = c.command
+		p.moved = time.Now()
 	}
 	p.done = c.after
 	p.doneAt = time.Now()

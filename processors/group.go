@@ -94,9 +94,14 @@ func (h *handlerWrap) Setup(sess sarama.ConsumerGroupSession) error {
 	if err := context.Cause(sess.Context()); err != nil {
 		return nil // the session is over, goka said nothing
 	}
+	committed := h.p.client.committed(sess.Context(), h.p.env.group, h.p.env.input)
 	for id, part := range h.s.parts {
 		if part.off.followGroup {
 			continue
+		}
+		if at, ok := committed[id]; ok && at != part.next {
+			h.p.m.ignored.Inc()
+			h.p.log.Warn("the group's offset is not the table's position, which counts", "partition", id, "committed", at, "position", part.next)
 		}
 		sess.ResetOffset(part.input, id, part.next, "") // lower
 		sess.MarkOffset(part.input, id, part.next, "")  // higher
@@ -129,6 +134,7 @@ func (h *handlerWrap) ConsumeClaim(sess sarama.ConsumerGroupSession, claim saram
 				return nil
 			}
 			fill(&rec, m)
+			part.high.Store(claim.HighWaterMarkOffset())
 			if err := part.handle(&rec); err != nil {
 				return nil // reported by the part
 			}

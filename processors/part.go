@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quiesce/quiesce/codecs"
@@ -22,6 +23,7 @@ type part struct {
 	mark   func(next int64)
 	onFail func(error)
 	wake   chan struct{}
+	high   atomic.Int64 // end of the input, as the last fetch told
 
 	mu      sync.Mutex
 	room    sync.Cond // the open cut was closed, or the part failed
@@ -38,11 +40,12 @@ type part struct {
 	drain   bool
 	collect []candidate
 	timers  timers
+	done    position  // the last cut that is wholly done
+	written int64     // offset of the position row that is durable; -1 = none
+	moved   time.Time // when done last changed
 
 	// Of the flusher alone.
-	done     position // the last cut that is wholly done
-	written  int64    // offset of the position row that is durable
-	command  bool     // a command was in the cut that done describes
+	command  bool // a command was in the cut that done describes
 	doneAt   time.Time
 	lastCut  time.Time
 	lastSize int

@@ -28,6 +28,7 @@ type Processor struct {
 
 	// Of one life of the goka processor.
 	env     *env
+	client  *client
 	tableID codecs.TopicID
 
 	mu      sync.Mutex
@@ -41,8 +42,12 @@ func New(cfg Config) (*Processor, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("processor: %w", err)
 	}
-	log := cfg.Logger.With("group", codecs.Group(cfg.Prefix, cfg.Machine.Role()))
-	return &Processor{cfg: cfg, log: log, m: newMetrics(cfg.Registerer, cfg.Machine.Role()), faults: newFaults(), last: errors.New("not started")}, nil
+	p := &Processor{cfg: cfg, m: newMetrics(cfg.Registerer, cfg.Machine.Role()), faults: newFaults(), last: errors.New("not started")}
+	p.log = cfg.Logger.With("group", codecs.Group(cfg.Prefix, cfg.Machine.Role()))
+	if err := registerGauges(cfg.Registerer, newGauges(p)); err != nil {
+		return nil, fmt.Errorf("processor: metrics: %w", err)
+	}
+	return p, nil
 }
 
 // Run runs the processor until ctx ends; then it drains, within Timing.Drain, and returns nil. Whatever goes wrong
@@ -137,6 +142,7 @@ func (p *Processor) prepare(ctx context.Context, c *client) (map[string]int32, e
 		}
 	}
 	e.topicID, e.partitions = codecs.TopicID(topics[e.input].ID), counts[e.input]
+	p.client = c
 	p.env, p.tableID = e, codecs.TopicID(topics[e.table].ID)
 	return counts, nil
 }
@@ -156,6 +162,7 @@ func (p *Processor) saramaConfig() *sarama.Config {
 	c.Consumer.MaxProcessingTime = 10 * time.Second // a full cut may block
 	c.Consumer.MaxWaitTime = 250 * time.Millisecond
 	c.ChannelBufferSize = 1024
+	c.Consumer.Fetch.Default = 4 << 20
 	p.saramaSecurity(c)
 	return c
 }

@@ -5,10 +5,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -116,6 +118,9 @@ func TestGroupOffsetsDoNotDecide(t *testing.T) {
 			p, stop = d.start(cfg)
 			d.settled(p)
 			stop()
+			if back {
+				require.Positive(t, counterValue(t, p.m.ignored), "the difference is reported")
+			}
 		}
 		d.verdict()
 		return nil
@@ -249,4 +254,41 @@ func TestDefaultDataDirIsNotTemporary(t *testing.T) {
 	rel, err := filepath.Rel(os.TempDir(), cfg.DataDir)
 	require.NoError(t, err)
 	require.True(t, len(rel) > 2 && rel[:2] == "..", cfg.DataDir)
+}
+
+func TestMetricsOfAPartition(t *testing.T) {
+	d := deploy(t)
+	cfg := d.config(&tally{})
+	reg := prometheus.NewRegistry()
+	cfg.Registerer = reg
+	block := make(chan struct{})
+	var once sync.Once
+	release := func() { once.Do(func() { close(block) }) }
+	defer release()
+	cfg.Hook = func(point string, _ int32) {
+		if point == PointRowsSent {
+			<-block
+		}
+	}
+	p, _ := d.start(cfg)
+	d.ready(p)
+	d.send(d.report("k", 1))
+	id := fmt.Sprint(codecs.Partition([]byte("k"), testPartitions))
+	value := func(name string) float64 {
+		all, err := reg.Gather()
+		require.NoError(t, err)
+		for _, f := range all {
+			for _, m := range f.Metric {
+				for _, l := range m.Label {
+					if f.GetName() == "quiesce_processor_"+name && l.GetName() == "partition" && l.GetValue() == id {
+						return m.Gauge.GetValue()
+					}
+				}
+			}
+		}
+		return -1
+	}
+	require.Eventually(t, func() bool { return value("lag_records") == 1 && value("stalled_seconds") > 0 }, 10*time.Second, 5*time.Millisecond)
+	release()
+	require.Eventually(t, func() bool { return value("lag_records") == 0 && value("stalled_seconds") == 0 }, 10*time.Second, 5*time.Millisecond)
 }

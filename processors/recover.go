@@ -39,6 +39,7 @@ func takeOver(ctx context.Context, e *env, id int32, st store) (*part, error) {
 		return nil, fmt.Errorf("partition %d: %w", id, err)
 	}
 	p.doneAt = time.Now()
+	p.moved = p.doneAt
 	return p, nil
 }
 

@@ -2,14 +2,17 @@ package processors
 
 import "github.com/IBM/sarama"
 
+// saramaSecurity is kgoOptions for sarama.
 func (p *Processor) saramaSecurity(c *sarama.Config) {
 	s := p.cfg.Security
 	if s.TLS != nil {
 		c.Net.TLS.Enable, c.Net.TLS.Config = true, s.TLS
 	}
-	if s.Mechanism != "" {
-		c.Net.SASL.Enable = true
-		c.Net.SASL.Mechanism = sarama.SASLMechanism(s.Mechanism)
-		c.Net.SASL.User, c.Net.SASL.Password = s.User, s.Password
+	if s.Mechanism == "" {
+		return
 	}
+	c.Net.SASL.Enable = true
+	c.Net.SASL.Mechanism = sarama.SASLMechanism(s.Mechanism)
+	c.Net.SASL.User, c.Net.SASL.Password = s.User, s.Password
+	c.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return newScram(s.Mechanism) }
 }

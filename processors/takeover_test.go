@@ -210,7 +210,7 @@ func deleteNulls(recs []*codecs.Record) []*codecs.Record {
 	return slices.DeleteFunc(recs, func(r *codecs.Record) bool { return r.Value == nil })
 }
 
-func counterValue(t *testing.T, c prometheus.Counter) float64 {
+func counterValue(t testing.TB, c prometheus.Counter) float64 {
 	t.Helper()
 	var m dto.Metric
 	require.NoError(t, c.Write(&m))
