@@ -70,6 +70,9 @@ func (n *Node) start(ctx context.Context) error {
 			return err
 		}
 	}
+	if slices.Contains(n.cfg.Roles, RoleSidecar) {
+		return n.startSidecar(ctx)
+	}
 	return nil
 }
 

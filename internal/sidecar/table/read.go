@@ -1,0 +1,155 @@
+package table
+
+import (
+	"sort"
+
+	"github.com/quiesce/quiesce/codecs"
+	"github.com/quiesce/quiesce/internal/sidecar"
+	"github.com/quiesce/quiesce/internal/sidecar/api"
+	"github.com/quiesce/quiesce/processors/batch"
+)
+
+// find returns a batch's record with its row decoded; the lock is held for writing.
+func (v *View) find(id string) (*record, error) {
+	if !v.loaded {
+		return nil, sidecar.ErrNotReady
+	}
+	for _, p := range v.parts {
+		if r := p.rows[id]; r != nil {
+			return r, r.decode()
+		}
+	}
+	return nil, sidecar.ErrUnknown
+}
+
+func (r *record) decode() error {
+	if r.row != nil {
+		return nil
+	}
+	row, err := batch.New().LoadRow("", r.bytes)
+	if err != nil {
+		return err
+	}
+	r.row = row.(*batch.Row)
+	return nil
+}
+
+// Get returns one batch.
+func (v *View) Get(id string) (*api.Batch, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r, err := v.find(id)
+	if err != nil {
+		return nil, err
+	}
+	b := describe(id, r)
+	return &b, nil
+}
+
+// Scan returns batches in id order.
+func (v *View) Scan(after string, n int) (batches []api.Batch, next string, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.loaded {
+		return nil, "", sidecar.ErrNotReady
+	}
+	if v.idsDirty {
+		v.ids = v.ids[:0]
+		for _, p := range v.parts {
+			for id := range p.rows {
+				v.ids = append(v.ids, id)
+			}
+		}
+		sort.Strings(v.ids)
+		v.idsDirty = false
+	}
+	from := sort.SearchStrings(v.ids, after)
+	if from < len(v.ids) && v.ids[from] == after {
+		from++
+	}
+	for i := from; i < len(v.ids); i++ {
+		if len(batches) == n {
+			return batches, batches[n-1].Batch, nil
+		}
+		r, err := v.find(v.ids[i])
+		if err != nil {
+			return nil, "", err
+		}
+		batches = append(batches, describe(v.ids[i], r))
+	}
+	return batches, "", nil
+}
+
+// Command returns the row's answer to a command.
+func (v *View) Command(id, command string) (*api.Command, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r, err := v.find(id)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range r.row.View().Answers {
+		if a.Id == command {
+			return &api.Command{Command: a.Id, Verb: a.Verb, Applied: a.Applied, Reason: a.Reason, At: api.Int64(a.At)}, nil
+		}
+	}
+	return nil, sidecar.ErrUnknown
+}
+
+// describe makes the document of a batch.
+func describe(id string, r *record) api.Batch {
+	p, c := r.row.View(), r.row.Counts()
+	b := api.Batch{Batch: id, Run: p.Run, State: p.State.String(), Terminal: p.State.Terminal(), Round: p.Round, Mode: p.Mode, Paused: p.Paused,
+		Quarantined: r.Quarantined(), Empty: p.SealedAt > 0 && p.Total == 0, Reason: p.Reason, Version: api.Int64(p.Version),
+		Applied: api.Position{Partition: r.partition, Offset: r.Applied},
+		Counts: api.Counts{Total: c.Total, Pending: c.Pending, Running: c.Running, OK: c.Ok, Failed: c.Failed, Skipped: c.Skipped,
+			Cancelled: c.Cancelled, TimedOut: c.TimedOut, Lost: c.Lost, Unknown: c.Unknown},
+		Labels: p.Labels, OnDeadline: p.OnDeadline, Queue: p.Queue, Window: p.Window, Released: p.Released,
+		StartedAt: api.Int64(p.StartedAt), SealedAt: api.Int64(p.SealedAt), EndedAt: api.Int64(p.EndedAt), LastProgress: api.Int64(p.LastProgressAt)}
+	rate, eta := r.row.Rate()
+	b.Rate, b.ETA = rate, api.Int64(eta)
+	if a := p.Audit; a != nil {
+		b.Audit = api.Audit{Duplicates: api.Int64(a.Duplicates), Late: api.Int64(a.Late), Unexpected: api.Int64(a.Unexpected), Stale: api.Int64(a.Stale)}
+	}
+	if t := p.Topology; t != nil {
+		b.Topology = &api.Topology{Name: t.Name, Version: t.Version}
+	}
+	if o := p.Owner; o.GetJob() != "" {
+		b.Owner = &api.Owner{Job: o.Job, Step: o.Step}
+	}
+	if y := p.Policy; y != nil {
+		b.Policy = &api.Policy{Kind: y.Kind, Tolerate: y.Tolerate, MinSample: y.MinSample}
+	}
+	if d := p.Deadlines; d != nil {
+		b.Deadlines = &api.Deadlines{SealBy: api.Int64(d.SealBy), CompleteBy: api.Int64(d.CompleteBy), NoProgressFor: api.Int64(d.NoProgressFor)}
+	}
+	for i := range p.Feeders {
+		f := api.Feeder{Feeder: i}
+		for _, s := range p.Seals {
+			if s.Feeder == i {
+				f.Sealed, f.Total = true, s.Total
+			}
+		}
+		b.Feeders = append(b.Feeders, f)
+	}
+	b.Stages = stages(r.row, p)
+	return b
+}
+
+// maxSilent bounds the partitions that a stage names.
+const maxSilent = 64
+
+func stages(row *batch.Row, p *codecs.BatchRow) (out []api.Stage) {
+	for i, u := range p.Units {
+		seen := row.Reported(i)
+		s := api.Stage{Stage: u.Set.Stage, Topic: u.Set.Topic, Units: u.Set.Partitions, Reported: uint32(seen.GetCardinality()),
+			Consumed: api.Int64(u.Consumed), Failed: api.Int64(u.Failed), LastAt: api.Int64(u.LastAt)}
+		for n := range u.Set.Partitions {
+			if !seen.Contains(n) && len(s.Silent) < maxSilent {
+				s.Silent = append(s.Silent, n)
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
