@@ -113,7 +113,9 @@ func (c Config) Line(scenario string) string {
 		add("partitions", c.Partitions, int32(0))
 	}
 	add("broker", c.Broker, "")
-	add("only", c.Only, false)
+	if c.Only {
+		line += " --only"
+	}
 	if c.Seed != 1 {
 		add("seed", c.Seed, uint64(0))
 	}
