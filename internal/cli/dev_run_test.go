@@ -33,18 +33,31 @@ func dev(t *testing.T, args ...string) (p *binary.Process, bootstrap, server str
 	return p, m[1], m[2]
 }
 
+// httpClient speaks to a sidecar as a service in any language does.
+type httpClient struct {
+	t      *testing.T
+	server string
+}
+
+func newHTTP(t *testing.T, server string) httpClient {
+	c := httpClient{t, server}
+	require.Equal(t, cli.ExitOK, run(t, "", "batch", "list", "--server", server).code, "its view is loaded")
+	return c
+}
+
+func (c httpClient) post(path, body string) {
+	r, err := http.Post(c.server+"/v1/batches"+path, "application/json", strings.NewReader(body))
+	require.NoError(c.t, err)
+	defer r.Body.Close()
+	require.Less(c.t, r.StatusCode, 300, path)
+}
+
 func TestDevKeepsItsBatchesOverARestart(t *testing.T) {
 	binary.Path(t)
 	dir := isolate(t)
 	data := filepath.Join(dir, "data")
 	p, _, server := dev(t, "--data-dir", data)
-	post := func(path, body string) {
-		r, err := http.Post(server+"/v1/batches"+path, "application/json", strings.NewReader(body))
-		require.NoError(t, err)
-		defer r.Body.Close()
-		require.Less(t, r.StatusCode, 300, path)
-	}
-	require.Equal(t, cli.ExitOK, run(t, "", "batch", "list", "--server", server).code)
+	post := newHTTP(t, server).post
 	post("", `{"id":"b-1","run":"r","labels":{"a":"b"}}`)
 	post("/b-1/reports", `{"run":"r","items":[{"first":0,"last":4,"outcome":"ok"},{"first":7,"outcome":"failed","reason":"no such account"}]}`)
 	post("/b-1:seal", `{"run":"r","total":10}`)

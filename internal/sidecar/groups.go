@@ -2,9 +2,11 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -52,6 +54,9 @@ func (k *KafkaGroups) Partitions(ctx context.Context, topic string) (int32, erro
 // Group reads the committed offsets before the ends, so that a lag is never too small.
 func (k *KafkaGroups) Group(ctx context.Context, group string, topics []string) (*Group, error) {
 	committed, err := k.admin.FetchOffsetsForTopics(ctx, group, topics...)
+	if errors.Is(err, kerr.GroupIDNotFound) {
+		err = nil // nobody has ever joined it: nothing is committed
+	}
 	if err != nil {
 		return nil, fmt.Errorf("group %s: committed offsets: %w", group, err)
 	}
