@@ -88,10 +88,13 @@ func TestDevKeepsItsBatchesOverARestart(t *testing.T) {
 	r = run(t, "", "batch", "list", "--label", "a=b", "--state", "ended", "--json", "--server", server)
 	require.Contains(t, r.out, `"batch":"b-1"`)
 
+	require.Equal(t, "gc applied to b-1\n", run(t, "", "batch", "gc", "b-1", "--server", server).out)
+	require.NotContains(t, run(t, "", "batch", "list", "--state", "cancelled", "--server", server).out, "b-1")
+
 	logged := filepath.Join(dir, "control.jsonl")
 	require.Equal(t, cli.ExitOK, run(t, "", "replay", "record", "--out", logged, "--bootstrap-server", bootstrap).code)
 	rows := run(t, "", "replay", "fold", logged)
-	require.Contains(t, rows.out, "cancelled", rows.err)
+	require.Contains(t, rows.err, "records", rows.out)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rows.txt"), []byte(rows.out), 0o600))
 	require.Equal(t, cli.ExitOK, run(t, "", "replay", "fold", logged, "--expect", "rows.txt").code)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rows.txt"), []byte("b-0 nothing\n"), 0o600))

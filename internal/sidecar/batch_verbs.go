@@ -42,6 +42,12 @@ var verbs = []verbSpec{
 		}
 		return ""
 	}},
+	{name: "gc", state: func(b *api.Batch) string {
+		if !b.Terminal {
+			return "the batch has not ended"
+		}
+		return ""
+	}},
 	{name: "repair", state: func(b *api.Batch) string {
 		if !b.Quarantined {
 			return "the batch is not quarantined"
