@@ -62,7 +62,7 @@ func setupOn(t testing.TB, bootstrap, yaml string) *kit {
 	k.client = brokertest.Client(t, bootstrap)
 	k.admin = kadm.NewClient(k.client)
 	for name, topic := range k.topo.Topics {
-		k.create(name, topic.Partitions)
+		k.create(name, max(topic.Partitions, 2))
 	}
 	for _, name := range []string{codecs.TopicControl, codecs.TopicDeadLetter} {
 		k.create(codecs.Topic(k.prefix, name), 2)
