@@ -5,29 +5,32 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/quiesce/quiesce/codecs"
-	"github.com/quiesce/quiesce/processors/markers"
-	"github.com/quiesce/quiesce/topology"
 )
 
 // assigned makes the units of partitions that the group gave us, and says where their reading begins: at the position
 // of their state, whatever the group's offset is.
 func (s *session) assigned(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	restored, err := s.restore(ctx, offsets)
+	var want []partition
+	for topic, ids := range offsets {
+		for id := range ids {
+			want = append(want, partition{topic, id})
+		}
+	}
+	restored, err := s.restore(ctx, want)
 	if err != nil {
 		return nil, fmt.Errorf("stage %s: restore units: %w", s.cfg.Stage, err)
 	}
-	for p, u := range restored {
-		offsets[p.topic][p.id] = kgo.NewOffset().At(u.machine.Position())
-		s.cfg.Log.Debug("unit taken", "stage", s.cfg.Stage, "topic", p.topic, "partition", p.id, "offset", u.machine.Position())
+	for p, book := range restored {
+		offsets[p.topic][p.id] = kgo.NewOffset().At(book.Position())
+		s.cfg.Log.Debug("unit taken", "stage", s.cfg.Stage, "topic", p.topic, "partition", p.id, "offset", book.Position())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for p, u := range restored {
+	for p, book := range restored {
 		if old := s.units[p]; old != nil {
 			return nil, fmt.Errorf("stage %s: %s/%d was assigned twice", s.cfg.Stage, p.topic, p.id)
 		}
+		u := newUnit(s, book)
 		s.units[p] = u
 		s.client.ResumeFetchPartitions(map[string][]int32{p.topic: {p.id}})
 		u.start()
@@ -67,7 +70,7 @@ func (s *session) revoked(gone map[string][]int32) {
 		s.fail(err)
 		return
 	}
-	if err := s.commit(s.produceCtx, units); err != nil {
+	if err := s.commit(s.Desk.ctx, units); err != nil {
 		s.cfg.Log.Warn("last commit of revoked partitions failed", "stage", s.cfg.Stage, "error", err)
 	}
 }
@@ -75,12 +78,4 @@ func (s *session) revoked(gone map[string][]int32) {
 // lost ends the units that belong to another member already.
 func (s *session) lost(gone map[string][]int32) {
 	each(s.take(gone), func(u *unit) { u.kill(errLost) })
-}
-
-func (s *session) unitConfig(p partition) markers.Config {
-	return markers.Config{
-		Unit:       &codecs.Unit{Stage: s.cfg.Stage, Topic: p.topic, Partition: uint32(p.id)},
-		Topologies: append([]*topology.Topology{s.cfg.Topology}, s.cfg.Older...),
-		Counts:     s.facts.counts,
-	}
 }

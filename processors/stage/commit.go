@@ -49,15 +49,15 @@ func (s *session) commit(ctx context.Context, units map[partition]*unit) error {
 	offsets := map[string]map[int32]kgo.EpochOffset{}
 	texts := map[partition]string{}
 	for p, u := range units {
-		u.commitMu.Lock()
-		st := u.durable
-		u.commitMu.Unlock()
-		if st == nil || u.dead.Load() {
+		if u.dead.Load() {
 			continue
 		}
-		text, err := s.metadata(ctx, u, st)
+		st, text, err := u.book.Durable(ctx)
 		if err != nil {
 			return err
+		}
+		if st == nil {
+			continue
 		}
 		if offsets[p.topic] == nil {
 			offsets[p.topic] = map[int32]kgo.EpochOffset{}
@@ -71,13 +71,7 @@ func (s *session) commit(ctx context.Context, units map[partition]*unit) error {
 		return fmt.Errorf("commit %d partitions: %w", len(states), err)
 	}
 	for p, st := range states {
-		u := units[p]
-		u.commitMu.Lock()
-		if u.durable == st {
-			u.durable = nil
-		}
-		u.commitMu.Unlock()
-		s.cfg.Counters.add(u.name, func(c *Count) { c.Committed = st.Position })
+		units[p].book.Committed(st)
 	}
 	if err := s.cfg.Hook(PointCommitted); err != nil {
 		return errors.Join(errHook, err)

@@ -62,6 +62,24 @@ func (c *Counters) Total() Count {
 	return t
 }
 
+// count adds one record.
+func (r *Result) count(c *Count, tagged bool) {
+	if tagged {
+		c.Consumed++
+	} else {
+		c.Untagged++
+	}
+	switch r.verdict.outcome {
+	case codecs.Failed:
+		c.Failed++
+		c.DeadLetter++
+	case codecs.Skipped:
+		c.Skipped++
+	}
+	c.Produced += uint64(len(r.verdict.outputs))
+	c.Retries += uint64(r.verdict.retries)
+}
+
 func (c *Count) merge(n Count) {
 	c.Consumed += n.Consumed
 	c.Failed += n.Failed

@@ -3,11 +3,6 @@ package stage
 import (
 	"fmt"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/quiesce/quiesce/codecs"
-	"github.com/quiesce/quiesce/processors/markers"
 )
 
 // flush makes what run handled durable, cut by cut, and returns when run has returned and the last cut is done.
@@ -44,80 +39,22 @@ func (u *unit) flush() {
 // reports acked, and only then the position may be committed.
 func (u *unit) cut() error {
 	u.mu.Lock()
-	outputs, collected, from := u.outputs, u.reports, u.from
-	cut := u.machine.Cut()
-	u.tally.Ended += uint64(len(cut.Ends))
-	tally := u.tally
-	u.outputs, u.reports, u.from, u.tally = &epoch{}, reports{}, cut.Position, Count{}
+	outputs := u.outputs
+	cut := u.book.Cut()
+	u.outputs = &epoch{}
 	u.waking, u.hurried = false, false
 	u.mu.Unlock()
-	if cut.Position == from {
+	if cut == nil {
 		return nil
 	}
-	u.s.cfg.Counters.add(u.name, func(c *Count) { c.merge(tally) })
 	if err := u.s.cfg.Hook(PointCut); err != nil {
 		return err
 	}
 	if err := outputs.wait(); err != nil {
-		return fmt.Errorf("outputs below %d: %w", cut.Position, err)
+		return fmt.Errorf("outputs below %d: %w", cut.Position(), err)
 	}
 	if err := u.s.cfg.Hook(PointOutputs); err != nil {
 		return err
 	}
-	if err := u.sendMarkers(cut.Ends); err != nil {
-		return err
-	}
-	if err := u.sendReports(cut, &collected, from); err != nil {
-		return err
-	}
-	cut.State.TopicId = u.topicID[:]
-	u.commitMu.Lock()
-	u.durable = cut.State
-	u.commitMu.Unlock()
-	return nil
-}
-
-// sendMarkers sends END on to every partition of every output.
-func (u *unit) sendMarkers(ends []markers.End) error {
-	if len(ends) == 0 {
-		return nil
-	}
-	var recs []*kgo.Record
-	for _, end := range ends {
-		for _, m := range end.Markers() {
-			recs = append(recs, toKgo(&m))
-		}
-	}
-	if err := produceAll(u.s.produceCtx, u.s.client, recs); err != nil {
-		return fmt.Errorf("END markers of %d batches: %w", len(ends), err)
-	}
-	return u.s.cfg.Hook(PointMarkers)
-}
-
-// sendReports reports outcomes and ended batches to the control topic, outcomes first.
-func (u *unit) sendReports(cut markers.Cut, collected *reports, from int64) error {
-	id := fmt.Sprintf("%s/%s/%d-%d", u.s.group, u.name.Path(), from, cut.Position)
-	events, err := collected.events(id, u.s.cfg.ClientID)
-	if err != nil {
-		return err
-	}
-	for _, end := range cut.Ends {
-		events = append(events, reportEvent{end.Batch.ID, codecs.Event{Type: codecs.TypeBatchEnd,
-			ID: fmt.Sprintf("%s/%s/end", u.name.Path(), end.Batch), Data: end.Report()}})
-	}
-	if len(events) == 0 {
-		return nil
-	}
-	recs := make([]*kgo.Record, len(events))
-	for i := range events {
-		rec, err := u.s.encoder.Encode(u.s.control, events[i].batch, &events[i].event)
-		if err != nil {
-			return err
-		}
-		recs[i] = toKgo(&rec)
-	}
-	if err := produceAll(u.s.produceCtx, u.s.client, recs); err != nil {
-		return fmt.Errorf("reports to %s: %w", u.s.control, err)
-	}
-	return u.s.cfg.Hook(PointReports)
+	return u.book.Settle(cut)
 }

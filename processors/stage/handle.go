@@ -22,10 +22,10 @@ type verdict struct {
 
 // attempt calls the handler until it succeeds, skips, or has failed for good. An error means that ctx ended first:
 // nothing is known of the record.
-func (w *wrapper) attempt(ctx context.Context, r *Record, check func([]Output) error) (verdict, error) {
+func (w *wrapper) attempt(ctx context.Context, r *Record, h Handler, check func([]Output) error) (verdict, error) {
 	pause := w.flow.Backoff
 	for r.Attempt = 1; ; r.Attempt++ {
-		out, err := w.call(ctx, r)
+		out, err := w.call(ctx, r, h)
 		if err == nil {
 			if err = check(out); err != nil {
 				err = NoRetry(err)
@@ -54,7 +54,7 @@ func (w *wrapper) attempt(ctx context.Context, r *Record, check func([]Output) e
 }
 
 // call calls the handler once. A panic is an error that says where.
-func (w *wrapper) call(ctx context.Context, r *Record) (out []Output, err error) {
+func (w *wrapper) call(ctx context.Context, r *Record, h Handler) (out []Output, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			out, err = nil, fmt.Errorf("panic: %v", p)
@@ -62,7 +62,7 @@ func (w *wrapper) call(ctx context.Context, r *Record) (out []Output, err error)
 				"panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	return w.handler(ctx, r)
+	return h(ctx, r)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

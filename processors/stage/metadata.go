@@ -24,25 +24,25 @@ const (
 )
 
 // metadata makes the text of a state. A large state is written to the topic of units first.
-func (s *session) metadata(ctx context.Context, u *unit, st *codecs.UnitState) (string, error) {
+func (d *Desk) metadata(ctx context.Context, name *codecs.Unit, st *codecs.UnitState) (string, error) {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(st)
 	if err != nil {
-		return "", fmt.Errorf("state of %s: %w", u.name.Path(), err)
+		return "", fmt.Errorf("state of %s: %w", name.Path(), err)
 	}
-	head := metadataMark + u.topicID.String() + " "
+	head := metadataMark + codecs.TopicID(st.TopicId).String() + " "
 	if n := base64.RawStdEncoding.EncodedLen(len(b)); len(head)+n <= maxMetadata {
 		return head + base64.RawStdEncoding.EncodeToString(b), nil
 	}
-	rec := &kgo.Record{Topic: s.unitsTopic(), Partition: -1, Key: []byte(s.unitKey(u.name)), Value: b}
-	if err := s.client.ProduceSync(ctx, rec).FirstErr(); err != nil {
-		return "", fmt.Errorf("state of %s, %d bytes to %s: %w", u.name.Path(), len(b), rec.Topic, err)
+	rec := &kgo.Record{Topic: d.unitsTopic(), Partition: -1, Key: []byte(d.unitKey(name)), Value: b}
+	if err := d.client.ProduceSync(ctx, rec).FirstErr(); err != nil {
+		return "", fmt.Errorf("state of %s, %d bytes to %s: %w", name.Path(), len(b), rec.Topic, err)
 	}
 	return fmt.Sprintf("%s@%d:%d", head, rec.Partition, rec.Offset), nil
 }
 
-func (s *session) unitsTopic() string { return codecs.Topic(s.cfg.Prefix, codecs.TopicUnits) }
+func (d *Desk) unitsTopic() string { return codecs.Topic(d.cfg.Prefix, codecs.TopicUnits) }
 
-func (s *session) unitKey(u *codecs.Unit) string { return s.group + "/" + u.Path() }
+func (d *Desk) unitKey(u *codecs.Unit) string { return d.group + "/" + u.Path() }
 
 // stored is what a commit's metadata says.
 type stored struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -16,62 +17,59 @@ import (
 
 // restore makes the units of partitions from what the last owners committed. A unit whose state and input do not fit
 // together (a tool moved the offset, records were deleted unread, the topic is another one) is reset: see reset.
-func (s *session) restore(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[partition]*unit, error) {
+func (d *Desk) restore(ctx context.Context, want []partition) (map[partition]*Book, error) {
 	var topics []string
-	for topic := range offsets {
-		topics = append(topics, topic)
+	for _, p := range want {
+		if !slices.Contains(topics, p.topic) {
+			topics = append(topics, p.topic)
+		}
 	}
-	units := map[partition]*unit{}
+	books := map[partition]*Book{}
 	if len(topics) == 0 {
-		return units, nil
+		return books, nil
 	}
-	committed, err := s.admin.FetchOffsetsForTopics(ctx, s.group, topics...)
+	committed, err := d.admin.FetchOffsetsForTopics(ctx, d.group, topics...)
 	if err == nil {
 		err = committed.Error()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("committed offsets: %w", err)
 	}
-	starts, err := s.admin.ListStartOffsets(ctx, topics...)
+	starts, err := d.admin.ListStartOffsets(ctx, topics...)
 	if err == nil {
 		err = starts.Error()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("first offsets: %w", err)
 	}
-	ends, err := s.admin.ListEndOffsets(ctx, topics...)
+	ends, err := d.admin.ListEndOffsets(ctx, topics...)
 	if err == nil {
 		err = ends.Error()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("end offsets: %w", err)
 	}
-	for topic, parts := range offsets {
-		for id := range parts {
-			p := partition{topic, id}
-			first, _ := starts.Lookup(topic, id)
-			end, _ := ends.Lookup(topic, id)
-			commit, _ := committed.Lookup(topic, id)
-			if units[p], err = s.restoreUnit(ctx, p, commit, first.Offset, end.Offset); err != nil {
-				return nil, fmt.Errorf("%s/%d: %w", topic, id, err)
-			}
+	for _, p := range want {
+		first, _ := starts.Lookup(p.topic, p.id)
+		end, _ := ends.Lookup(p.topic, p.id)
+		commit, _ := committed.Lookup(p.topic, p.id)
+		machine, err := d.restoreUnit(ctx, p, commit, first.Offset, end.Offset)
+		if err != nil {
+			return nil, fmt.Errorf("%s/%d: %w", p.topic, p.id, err)
 		}
+		books[p] = d.newBook(p, machine)
 	}
-	return units, nil
+	return books, nil
 }
 
 // restoreUnit makes one unit. first and end bound what can be read.
-func (s *session) restoreUnit(ctx context.Context, p partition, commit kadm.OffsetResponse, first, end int64) (*unit, error) {
-	cfg := s.unitConfig(p)
-	id := s.facts.ids[p.topic]
+func (d *Desk) restoreUnit(ctx context.Context, p partition, commit kadm.OffsetResponse, first, end int64) (*markers.Unit, error) {
+	cfg := d.unitConfig(p)
+	id := d.facts.ids[p.topic]
 	if commit.At < 0 || commit.Topic == "" { // nobody has ever read for this group
-		machine, err := markers.New(cfg, first)
-		if err != nil {
-			return nil, err
-		}
-		return newUnit(s, cfg.Unit, id, machine), nil
+		return markers.New(cfg, first)
 	}
-	state, err := s.readState(ctx, cfg.Unit, id, commit.Metadata)
+	state, err := d.readState(ctx, cfg.Unit, id, commit.Metadata)
 	reason := ""
 	switch {
 	case errors.Is(err, errMetadata):
@@ -83,28 +81,20 @@ func (s *session) restoreUnit(ctx context.Context, p partition, commit kadm.Offs
 	case state.Position > end:
 		reason = fmt.Sprintf("position %d is beyond the end of the partition, %d", state.Position, end)
 	default:
-		machine, err := markers.Load(cfg, state)
-		if err != nil {
-			return nil, err
-		}
-		return newUnit(s, cfg.Unit, id, machine), nil
+		return markers.Load(cfg, state)
 	}
 	from := min(max(commit.At, first), end)
 	if state != nil {
 		from = first
 	}
-	if err := s.reset(ctx, cfg.Unit, id, from, reason); err != nil {
+	if err := d.reset(ctx, cfg.Unit, id, from, reason); err != nil {
 		return nil, err
 	}
-	machine, err := markers.New(cfg, from)
-	if err != nil {
-		return nil, err
-	}
-	return newUnit(s, cfg.Unit, id, machine), nil
+	return markers.New(cfg, from)
 }
 
 // readState reads the state that a commit carries or points at. An error that is errMetadata means that there is none.
-func (s *session) readState(ctx context.Context, name *codecs.Unit, id codecs.TopicID, text string) (*codecs.UnitState, error) {
+func (d *Desk) readState(ctx context.Context, name *codecs.Unit, id codecs.TopicID, text string) (*codecs.UnitState, error) {
 	m, err := parseMetadata(text)
 	if err != nil {
 		return nil, err
@@ -115,21 +105,21 @@ func (s *session) readState(ctx context.Context, name *codecs.Unit, id codecs.To
 	if m.state != nil {
 		return m.state, nil
 	}
-	best, err := s.newestState(ctx, name, m.at)
+	best, err := d.newestState(ctx, name, m.at)
 	if err != nil {
 		return nil, err
 	}
 	if best == nil {
-		return nil, fmt.Errorf("%w: no state of %s in %s from %d:%d on", errMetadata, name.Path(), s.unitsTopic(), m.at.partition, m.at.offset)
+		return nil, fmt.Errorf("%w: no state of %s in %s from %d:%d on", errMetadata, name.Path(), d.unitsTopic(), m.at.partition, m.at.offset)
 	}
 	return best, nil
 }
 
 // newestState reads the topic of units from a pointer to the end and returns the unit's state with the highest position:
 // the cleaner may have removed the record that is pointed at, never the last one of its key.
-func (s *session) newestState(ctx context.Context, name *codecs.Unit, at pointer) (*codecs.UnitState, error) {
-	topic := s.unitsTopic()
-	ends, err := s.admin.ListEndOffsets(ctx, topic)
+func (d *Desk) newestState(ctx context.Context, name *codecs.Unit, at pointer) (*codecs.UnitState, error) {
+	topic := d.unitsTopic()
+	ends, err := d.admin.ListEndOffsets(ctx, topic)
 	if err == nil {
 		err = ends.Error()
 	}
@@ -141,15 +131,15 @@ func (s *session) newestState(ctx context.Context, name *codecs.Unit, at pointer
 	if at.offset >= end.Offset {
 		return nil, nil
 	}
-	opts := []kgo.Opt{kgo.SeedBrokers(strings.Split(s.cfg.Bootstrap, ",")...), kgo.ClientID(s.cfg.ClientID)}
-	opts = append(opts, s.cfg.Options...)
+	opts := []kgo.Opt{kgo.SeedBrokers(strings.Split(d.cfg.Bootstrap, ",")...), kgo.ClientID(d.cfg.ClientID)}
+	opts = append(opts, d.cfg.Options...)
 	reader, err := kgo.NewClient(append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{
 		topic: {at.partition: kgo.NewOffset().At(at.offset)}}))...)
 	if err != nil {
 		return nil, err
 	}
 	defer reader.Close()
-	key := s.unitKey(name)
+	key := d.unitKey(name)
 	for next := at.offset; next < end.Offset; {
 		fetches := reader.PollFetches(ctx)
 		if err := fetches.Err(); err != nil {
@@ -180,10 +170,10 @@ func (s *session) newestState(ctx context.Context, name *codecs.Unit, at pointer
 // reset gives a unit up whose state is not known at the position from which it goes on: records may have been passed
 // over. Nothing that is open and could have touched the unit may be trusted any more, and the controller is told so,
 // before the unit handles anything.
-func (s *session) reset(ctx context.Context, name *codecs.Unit, id codecs.TopicID, from int64, reason string) error {
-	s.cfg.Log.Error("unit reset: its state is not known", "stage", name.Stage, "topic", name.Topic, "partition", name.Partition,
+func (d *Desk) reset(ctx context.Context, name *codecs.Unit, id codecs.TopicID, from int64, reason string) error {
+	d.cfg.Log.Error("unit reset: its state is not known", "stage", name.Stage, "topic", name.Topic, "partition", name.Partition,
 		"offset", from, "reason", reason)
-	open, err := s.status.open(ctx)
+	open, err := d.status.open(ctx)
 	if err != nil {
 		return fmt.Errorf("reset: which batches are open: %w", err)
 	}
@@ -193,17 +183,11 @@ func (s *session) reset(ctx context.Context, name *codecs.Unit, id codecs.TopicI
 			Data: &codecs.BatchCommand{Id: fmt.Sprintf("reset-%s-%d-%d", name.Stage, name.Partition, from), Verb: "inconsistent",
 				Args: &codecs.CommandArgs{Run: b.run,
 					Difference: fmt.Sprintf("unit %s was reset to offset %d: %s", name.Path(), from, reason)}}}
-		rec, err := s.encoder.Encode(s.control, b.batch, &ev)
+		rec, err := d.encoder.Encode(d.control, b.batch, &ev)
 		if err != nil {
 			return err
 		}
 		recs = append(recs, toKgo(&rec))
 	}
-	return produceAll(s.produceCtx, s.client, recs)
-}
-
-// deadLetter makes the dead letter of a record.
-func (s *session) deadLetter(rec *codecs.Record, id codecs.TopicID, reason string) *kgo.Record {
-	d := codecs.NewDeadLetter(codecs.Topic(s.cfg.Prefix, codecs.TopicDeadLetter), rec, id, clip(reason))
-	return toKgo(&d)
+	return produceAll(d.ctx, d.client, recs)
 }

@@ -3,45 +3,22 @@ package stage
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/quiesce/quiesce/codecs"
-	"github.com/quiesce/quiesce/topology"
 )
 
 // session is one membership in the stage's group, from joining to leaving.
 type session struct {
-	cfg     Config
-	wrap    *wrapper
-	group   string
-	control string // topic
-	encoder codecs.Encoder
-	facts   facts
-	client  *kgo.Client
-	admin   *kadm.Client
-	status  *status
-
-	ctx        context.Context // of handlers and of everything that is not a shut-down; its cause is the failure
-	cancel     context.CancelCauseFunc
-	produceCtx context.Context // of sends; ends at a crash, and when draining takes too long
-	abort      context.CancelFunc
+	*Desk
+	ctx    context.Context // of handlers and of everything that is not a shut-down; its cause is the failure
+	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
 	units    map[partition]*unit
 	commitMu sync.Mutex // one commit at a time, so that positions do not go backwards
-}
-
-// partition names one partition of an input.
-type partition struct {
-	topic string
-	id    int32
 }
 
 // pollMax is the number of records taken from the client at once.
@@ -49,23 +26,10 @@ const pollMax = 2000
 
 // runSession runs one session until parent is done (then it drains, and returns nil) or something fails.
 func runSession(parent context.Context, cfg Config) (err error) {
-	s := &session{cfg: cfg, group: cfg.Topology.Stages[cfg.Stage].Group, control: codecs.Topic(cfg.Prefix, codecs.TopicControl),
-		encoder: codecs.Encoder{Source: codecs.Source(cfg.Prefix, cfg.ClientID)}, units: map[partition]*unit{}}
+	s := &session{units: map[partition]*unit{}}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(parent))
-	s.produceCtx, s.abort = context.WithCancel(context.WithoutCancel(parent))
-	defer s.abort()
 	defer s.cancel(nil)
-	if s.client, err = kgo.NewClient(s.options()...); err != nil {
-		return permanent{fmt.Errorf("client: %w", err)}
-	}
-	s.admin = kadm.NewClient(s.client)
-	if s.facts, err = readFacts(parent, s.admin, cfg); err != nil {
-		s.client.CloseAllowingRebalance()
-		return err
-	}
-	s.wrap = newWrapper(cfg, s.facts.counts)
-	if s.status, err = followStatus(s); err != nil {
-		s.client.CloseAllowingRebalance()
+	if s.Desk, err = OpenDesk(parent, cfg, s.options(cfg)...); err != nil {
 		return err
 	}
 	s.consume()
@@ -74,33 +38,26 @@ func runSession(parent context.Context, cfg Config) (err error) {
 	var g errgroup.Group
 	g.Go(func() error { s.poll(work); return nil })
 	g.Go(func() error { s.commitEvery(work); return nil })
-	g.Go(func() error { s.status.run(work); return nil })
 	_ = g.Wait()
 	unhook()
 	stop()
 	return s.close()
 }
 
-func (s *session) options() []kgo.Opt {
-	cfg := s.cfg
-	return append([]kgo.Opt{
-		kgo.SeedBrokers(strings.Split(cfg.Bootstrap, ",")...),
-		kgo.ClientID(cfg.ClientID),
-		kgo.ConsumerGroup(s.group),
+func (s *session) options(cfg Config) []kgo.Opt {
+	return []kgo.Opt{
+		kgo.ConsumerGroup(cfg.Topology.Stages[cfg.Stage].Group),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxWait(500 * time.Millisecond),
+		kgo.MetadataMaxAge(time.Minute), // new partitions are found that soon
 		kgo.AdjustFetchOffsetsFn(s.assigned),
 		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, gone map[string][]int32) { s.revoked(gone) }),
 		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, gone map[string][]int32) { s.lost(gone) }),
-		kgo.RecordPartitioner(partitioner()),
-		kgo.ProducerLinger(0),
-		kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.AllowIdempotentProduceCancellation(), // sends are cancelled only when the client is thrown away
-	}, cfg.Options...)
+	}
 }
 
 // consume joins the group. It comes after everything that the callbacks need.
@@ -164,10 +121,10 @@ func (s *session) close() error {
 	s.mu.Unlock()
 	failure := context.Cause(s.ctx)
 	if failure == nil {
-		limit := time.AfterFunc(2*s.cfg.Flow.DrainFor, s.abort)
+		limit := time.AfterFunc(2*s.cfg.Flow.DrainFor, s.Abort)
 		each(units, (*unit).drain)
 		if failure = context.Cause(s.ctx); failure == nil {
-			failure = s.commit(s.produceCtx, units)
+			failure = s.commit(s.Desk.ctx, units)
 		}
 		limit.Stop()
 	}
@@ -175,10 +132,9 @@ func (s *session) close() error {
 		u.dead.Store(true)
 		u.cancel(failure)
 	}
-	s.abort()
-	s.client.CloseAllowingRebalance()
+	s.Abort()
+	s.Close()
 	each(units, (*unit).join)
-	s.status.close()
 	return failure
 }
 
@@ -190,44 +146,3 @@ func each(units map[partition]*unit, fn func(*unit)) {
 	}
 	wg.Wait()
 }
-
-// facts are what the brokers say about the topics.
-type facts struct {
-	counts topology.Partitions // declared where declared
-	ids    map[string]codecs.TopicID
-}
-
-// readFacts looks the topology's topics up. The stage's own must exist and be at least as large as declared.
-func readFacts(ctx context.Context, admin *kadm.Client, cfg Config) (facts, error) {
-	f := facts{counts: topology.Partitions{}, ids: map[string]codecs.TopicID{}}
-	s := cfg.Topology.Stages[cfg.Stage]
-	own := append(append([]string{}, s.In...), s.Out...)
-	var names []string
-	for name := range cfg.Topology.Topics {
-		names = append(names, name)
-	}
-	details, err := admin.ListTopics(ctx, names...)
-	if err != nil {
-		return f, fmt.Errorf("look topics up: %w", err)
-	}
-	for _, name := range names {
-		d := details[name]
-		f.ids[name] = codecs.TopicID(d.ID)
-		f.counts[name] = cfg.Topology.Topics[name].Partitions
-		if f.counts[name] == 0 {
-			f.counts[name] = int32(len(d.Partitions))
-		}
-	}
-	for _, name := range own {
-		d, declared := details[name], cfg.Topology.Topics[name].Partitions
-		if d.Err != nil || len(d.Partitions) == 0 {
-			return f, fmt.Errorf("topic %s: not there: %w", name, errors.Join(d.Err, errNoTopic))
-		}
-		if int32(len(d.Partitions)) < declared {
-			return f, permanent{fmt.Errorf("topic %s has %d partitions, %d are declared", name, len(d.Partitions), declared)}
-		}
-	}
-	return f, nil
-}
-
-var errNoTopic = errors.New("create the topics of the topology first")

@@ -16,7 +16,7 @@ import (
 // status follows the compacted topic of batch states, so that units can forget what is over, and so that a unit that
 // was reset knows what is open.
 type status struct {
-	s      *session
+	desk   *Desk
 	topic  string
 	client *kgo.Client
 
@@ -26,11 +26,11 @@ type status struct {
 	changed chan struct{}                  // closed and replaced at each step of the reader
 }
 
-func followStatus(s *session) (*status, error) {
-	f := &status{s: s, topic: codecs.Topic(s.cfg.Prefix, codecs.TopicStatus), batches: map[string]*codecs.BatchStatus{},
+func followStatus(d *Desk) (*status, error) {
+	f := &status{desk: d, topic: codecs.Topic(d.cfg.Prefix, codecs.TopicStatus), batches: map[string]*codecs.BatchStatus{},
 		next: map[int32]int64{}, changed: make(chan struct{})}
-	opts := append([]kgo.Opt{kgo.SeedBrokers(strings.Split(s.cfg.Bootstrap, ",")...), kgo.ClientID(s.cfg.ClientID),
-		kgo.ConsumeTopics(f.topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())}, s.cfg.Options...)
+	opts := append([]kgo.Opt{kgo.SeedBrokers(strings.Split(d.cfg.Bootstrap, ",")...), kgo.ClientID(d.cfg.ClientID),
+		kgo.ConsumeTopics(f.topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())}, d.cfg.Options...)
 	var err error
 	if f.client, err = kgo.NewClient(opts...); err != nil {
 		return nil, permanent{fmt.Errorf("client: %w", err)}
@@ -75,12 +75,10 @@ func (f *status) apply(k *kgo.Record) {
 	if st == nil || !st.State.Terminal() {
 		return
 	}
-	f.s.mu.Lock()
-	defer f.s.mu.Unlock()
-	for _, u := range f.s.units {
-		u.mu.Lock()
-		u.machine.Drop(ev.Key, st.Run, max(st.Round, 1))
-		u.mu.Unlock()
+	f.desk.mu.Lock()
+	defer f.desk.mu.Unlock()
+	for book := range f.desk.books {
+		book.drop(ev.Key, st.Run, max(st.Round, 1))
 	}
 }
 
@@ -97,7 +95,7 @@ type openBatch struct{ batch, run string }
 // open lists the open batches of the stage's topology whose completion depends on units, after reading the topic to its
 // present end.
 func (f *status) open(ctx context.Context) ([]openBatch, error) {
-	ends, err := f.s.admin.ListEndOffsets(ctx, f.topic)
+	ends, err := f.desk.admin.ListEndOffsets(ctx, f.topic)
 	if err == nil {
 		err = ends.Error()
 	}
@@ -125,7 +123,7 @@ func (f *status) open(ctx context.Context) ([]openBatch, error) {
 	defer f.mu.Unlock()
 	var open []openBatch
 	for batch, st := range f.batches {
-		if !st.State.Terminal() && st.Topology.GetName() == f.s.cfg.Topology.Name && st.Mode != topology.ModeLedger {
+		if !st.State.Terminal() && st.Topology.GetName() == f.desk.cfg.Topology.Name && st.Mode != topology.ModeLedger {
 			open = append(open, openBatch{batch, st.Run})
 		}
 	}

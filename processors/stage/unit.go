@@ -11,15 +11,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/quiesce/quiesce/codecs"
-	"github.com/quiesce/quiesce/processors/markers"
 )
 
 // unit handles the records of one partition in order. One goroutine handles (run), another makes what was handled
 // durable (flush); they share what mu guards.
 type unit struct {
-	s       *session
-	name    *codecs.Unit
-	topicID codecs.TopicID
+	s    *session
+	book *Book
+	name *codecs.Unit
 
 	queue   chan []*kgo.Record
 	waiting atomic.Int64 // records in queue
@@ -32,25 +31,17 @@ type unit struct {
 	wake   chan struct{} // there is something to cut
 	urgent chan struct{} // it should not wait
 	done   chan struct{} // closed: flush has returned, all that was handled is durable
+	dead   atomic.Bool   // crashed or lost: nothing may be committed any more
 
 	mu      sync.Mutex
-	machine *markers.Unit
-	outputs *epoch
-	reports reports
-	tally   Count // since the last cut
-	from    int64 // position of the last cut
+	outputs *epoch // of the records in the book since the last cut
 	waking  bool
 	hurried bool
-
-	commitMu sync.Mutex
-	durable  *codecs.UnitState // to be committed; nil = nothing new
-	dead     atomic.Bool       // crashed or lost: nothing may be committed any more
 }
 
-func newUnit(s *session, name *codecs.Unit, id codecs.TopicID, machine *markers.Unit) *unit {
-	u := &unit{s: s, name: name, topicID: id, machine: machine, outputs: &epoch{}, from: machine.Position(),
-		queue: make(chan []*kgo.Record, s.cfg.Flow.Buffer+1),
-		stop:  make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
+func newUnit(s *session, book *Book) *unit {
+	u := &unit{s: s, book: book, name: book.Unit(), outputs: &epoch{}, queue: make(chan []*kgo.Record, s.cfg.Flow.Buffer+1),
+		stop: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
 		wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
 	u.ctx, u.cancel = context.WithCancelCause(s.ctx)
 	return u
@@ -100,99 +91,56 @@ func (u *unit) run() {
 // take handles one record.
 func (u *unit) take(k *kgo.Record) error {
 	rec := fromKgo(k)
-	if rec.Offset < u.machine.Position() { // fetched before the unit's position was set
+	if rec.Offset < u.book.Position() { // fetched before the unit's position was set
 		return nil
 	}
 	tag, ok, err := codecs.ParseTag(rec.Headers)
 	switch {
 	case err != nil:
-		return u.reject(&rec, err.Error())
+		u.reject(&rec, err.Error())
 	case ok && tag.IsControl():
-		u.control(&rec, &tag)
+		u.mu.Lock()
+		u.signal(u.book.Control(&rec, &tag))
+		u.mu.Unlock()
 		return nil
-	case !ok && !u.s.wrap.untagged:
-		return u.reject(&rec, "record without batch headers")
+	case !ok && !u.s.cfg.Untagged:
+		u.reject(&rec, "record without batch headers")
+	default:
+		res, err := u.s.Handle(u.ctx, &rec, &tag, u.s.cfg.Handler)
+		if err != nil {
+			return err
+		}
+		u.account(&rec, &tag, &res)
 	}
-	res, err := u.s.wrap.handle(u.ctx, &rec, &tag)
-	if err != nil {
-		return err
-	}
-	u.account(&rec, &tag, &res)
 	return u.s.cfg.Hook(PointHandled)
 }
 
 // reject sends a record to the dead letter and nowhere else.
-func (u *unit) reject(rec *codecs.Record, reason string) error {
+func (u *unit) reject(rec *codecs.Record, reason string) {
 	u.s.cfg.Log.Warn("record sent to the dead letter", "stage", u.name.Stage, "topic", rec.Topic, "partition", rec.Partition,
 		"offset", rec.Offset, "reason", reason)
+	letter := u.s.DeadLetter(rec, reason)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.tally.Untagged++
-	u.tally.DeadLetter++
-	u.produce(u.s.deadLetter(rec, u.topicID, reason))
-	u.machine.Pass(rec.Offset)
+	u.produce(&letter)
+	u.book.Rejected(rec)
 	u.signal(false)
-	return u.s.cfg.Hook(PointHandled)
-}
-
-// control takes a record that carries no data: END, or what a later release may add.
-func (u *unit) control(rec *codecs.Record, tag *codecs.Tag) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if tag.Control != codecs.ControlEnd || u.s.status.over(tag.Batch, tag.Run, tag.Round) {
-		u.machine.Pass(rec.Offset)
-		u.signal(false)
-		return
-	}
-	u.tally.Markers++
-	u.signal(u.machine.End(rec.Offset, batchOf(tag), tag.Plan, tag.From))
-}
-
-func batchOf(tag *codecs.Tag) markers.Batch {
-	return markers.Batch{ID: tag.Batch, Run: tag.Run, Round: tag.Round}
 }
 
 // account hands what follows from a record to the producer and to the next cut.
-func (u *unit) account(rec *codecs.Record, tag *codecs.Tag, res *result) {
+func (u *unit) account(rec *codecs.Record, tag *codecs.Tag, res *Result) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	res.count(&u.tally, tag.Batch != "")
-	for i := range res.send {
-		u.produce(toKgo(&res.send[i]))
+	for i := range res.Send {
+		u.produce(&res.Send[i])
 	}
-	if res.letter != "" {
-		u.produce(u.s.deadLetter(rec, u.topicID, res.letter))
-	}
-	full := u.reports.add(tag, res.items, u.s.cfg.Flow.ReportCount)
-	if res.cascade {
-		u.machine.Data(rec.Offset, batchOf(tag), tag.Plan, res.machine)
-	} else {
-		u.machine.Pass(rec.Offset)
-	}
-	u.signal(full)
-}
-
-func (r *result) count(c *Count, tagged bool) {
-	if tagged {
-		c.Consumed++
-	} else {
-		c.Untagged++
-	}
-	switch r.verdict.outcome {
-	case codecs.Failed:
-		c.Failed++
-		c.DeadLetter++
-	case codecs.Skipped:
-		c.Skipped++
-	}
-	c.Produced += uint64(len(r.send))
-	c.Retries += uint64(r.verdict.retries)
+	u.signal(u.book.Data(rec, tag, res))
 }
 
 // produce hands a record to the producer; mu is held, so that its epoch is the open one.
-func (u *unit) produce(rec *kgo.Record) {
+func (u *unit) produce(rec *codecs.Record) {
 	u.outputs.add()
-	u.s.client.Produce(u.s.produceCtx, rec, u.outputs.promise)
+	u.s.client.Produce(u.s.Desk.ctx, toKgo(rec), u.outputs.promise)
 }
 
 // signal wakes the flusher; mu is held.
@@ -228,7 +176,7 @@ func (u *unit) drain() {
 		u.cancel(errDrained)
 		<-u.ended
 	}
-	<-u.done
+	u.join()
 	u.cancel(errDrained)
 }
 
@@ -243,6 +191,7 @@ func (u *unit) kill(why error) {
 func (u *unit) join() {
 	<-u.ended
 	<-u.done
+	u.book.Close()
 }
 
 var (

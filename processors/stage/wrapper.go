@@ -15,12 +15,10 @@ import (
 
 // wrapper turns records into what is to be sent and reported. It knows the topology and no client.
 type wrapper struct {
-	stage    string
-	handler  Handler
-	flow     Flow
-	log      *slog.Logger
-	tracer   trace.Tracer
-	untagged bool
+	stage  string
+	flow   Flow
+	log    *slog.Logger
+	tracer trace.Tracer
 
 	declared []string            // topics that the handler may send to
 	outputs  []string            // of these, the ones whose records stay in the batch
@@ -33,7 +31,7 @@ type wrapper struct {
 func newWrapper(cfg Config, counts topology.Partitions) *wrapper {
 	t := cfg.Topology
 	s := t.Stages[cfg.Stage]
-	w := &wrapper{stage: cfg.Stage, handler: cfg.Handler, flow: cfg.Flow, log: cfg.Log, tracer: cfg.Tracer, untagged: cfg.Untagged,
+	w := &wrapper{stage: cfg.Stage, flow: cfg.Flow, log: cfg.Log, tracer: cfg.Tracer,
 		declared: s.Out, outputs: t.Outputs(cfg.Stage), legs: map[string][]uint32{}, through: map[string][]uint32{}, counts: counts}
 	for _, topic := range s.In {
 		w.legs[topic] = t.ReachableLegs(cfg.Stage, topic)
@@ -50,10 +48,9 @@ func newWrapper(cfg Config, counts topology.Partitions) *wrapper {
 	return w
 }
 
-// result is everything that follows from one record.
-type result struct {
-	send    []codecs.Record // children, in the handler's order
-	letter  string          // reason of the dead letter; "" = none
+// Result is everything that follows from one record.
+type Result struct {
+	Send    []codecs.Record // children in the handler's order, or the dead letter
 	items   []item          // outcomes to report
 	machine markers.Result  // for the batch's markers
 	cascade bool            // the batch counts its records in the markers' machine
@@ -68,25 +65,30 @@ type item struct {
 	attempt    uint32
 }
 
-// handle handles a data record. An error means that ctx ended first.
-func (w *wrapper) handle(ctx context.Context, rec *codecs.Record, tag *codecs.Tag) (result, error) {
+// Handle handles a data record. An error means that ctx ended first: nothing is known of the record.
+func (d *Desk) Handle(ctx context.Context, rec *codecs.Record, tag *codecs.Tag, h Handler) (Result, error) {
+	res, err := d.wrap.handle(ctx, rec, tag, h)
+	if err == nil && res.verdict.outcome == codecs.Failed {
+		res.Send = append(res.Send, d.DeadLetter(rec, res.verdict.reason))
+	}
+	return res, err
+}
+
+func (w *wrapper) handle(ctx context.Context, rec *codecs.Record, tag *codecs.Tag, h Handler) (Result, error) {
 	r := &Record{Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Time: time.UnixMilli(rec.Time), Key: rec.Key,
 		Value: rec.Value, Headers: rec.Headers, Batch: tag.Batch, Run: tag.Run, Round: tag.Round, Feeder: tag.Feeder, Index: tag.Index}
 	plan := w.pinned.get(tag.Plan)
 	ledger := tag.Batch != "" && plan.mode == topology.ModeLedger
 	ctx, span := w.start(ctx, r, tag)
-	v, err := w.attempt(ctx, r, w.checkOutputs(ledger))
+	v, err := w.attempt(ctx, r, h, w.checkOutputs(ledger))
 	if err != nil {
 		span.end(v, err)
-		return result{}, err
+		return Result{}, err
 	}
-	res := result{verdict: v, cascade: tag.Batch != "" && !ledger}
+	res := Result{verdict: v, cascade: tag.Batch != "" && !ledger}
 	base := inherited(rec.Headers, span.traceparent())
 	for i := range v.outputs {
-		res.send = append(res.send, w.child(rec, tag, plan, base, &v.outputs[i], i))
-	}
-	if v.outcome == codecs.Failed {
-		res.letter = v.reason
+		res.Send = append(res.Send, w.child(rec, tag, plan, base, &v.outputs[i], i))
 	}
 	switch {
 	case tag.Batch == "":
