@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -187,6 +189,35 @@ func (c *client) topics(ctx context.Context, names ...string) (kadm.TopicDetails
 		}
 	}
 	return all, nil
+}
+
+// checkCompacted refuses a topic that forgets keys, and returns the shortest delete.retention.ms; 0 when the settings
+// cannot be read.
+func (c *client) checkCompacted(ctx context.Context, names ...string) (time.Duration, error) {
+	all, err := kadm.NewClient(c.kgo).DescribeTopicConfigs(ctx, names...)
+	if err != nil {
+		return 0, fmt.Errorf("describe topics: %w", err)
+	}
+	least := time.Duration(0)
+	for _, topic := range all {
+		if topic.Err != nil {
+			c.cfg.Logger.Warn("settings of a topic cannot be checked", "topic", topic.Name, "error", topic.Err)
+			continue
+		}
+		for _, s := range topic.Configs {
+			switch s.Key {
+			case "cleanup.policy":
+				if s.MaybeValue() != "compact" {
+					return 0, fmt.Errorf("topic %s has cleanup.policy %s: it must be compact", topic.Name, s.MaybeValue())
+				}
+			case "delete.retention.ms":
+				if ms, err := strconv.ParseInt(s.MaybeValue(), 10, 64); err == nil && (least == 0 || time.Duration(ms)*time.Millisecond < least) {
+					least = time.Duration(ms) * time.Millisecond
+				}
+			}
+		}
+	}
+	return least, nil
 }
 
 // committed returns the group's offsets; nothing when they cannot be read, as they decide nothing.

@@ -315,7 +315,8 @@ func (s *schedule) durable(what string, next int64) {
 	}
 }
 
-func long() bool { return os.Getenv("QUIESCE_LONG") == "1" }
+// long says whether to run the full matrices (make test-long).
+func long() bool { return os.Getenv("QUIESCE_LONG") == "1" || os.Getenv("QUIESCE_TEST_LONG") == "1" }
 
 func TestCrashMatrix(t *testing.T) {
 	n := uint64(400)

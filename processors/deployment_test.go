@@ -44,6 +44,13 @@ func deploy(t testing.TB) *deployment {
 			return int(codecs.Partition(r.Key, int32(n)))
 		}
 	})), kgo.ProducerLinger(0))
+	d.create()
+	return d
+}
+
+// create makes the topics.
+func (d *deployment) create() {
+	d.t.Helper()
 	admin := kadm.NewClient(d.client)
 	compact, appended := "compact", "LogAppendTime"
 	for name, c := range map[string]map[string]*string{
@@ -54,9 +61,8 @@ func deploy(t testing.TB) *deployment {
 		codecs.Table(d.prefix, codecs.GroupController): {"cleanup.policy": &compact},
 	} {
 		_, err := admin.CreateTopic(context.Background(), testPartitions, -1, c, name)
-		require.NoError(t, err)
+		require.NoError(d.t, err)
 	}
-	return d
 }
 
 func (d *deployment) topic(name string) string { return codecs.Topic(d.prefix, name) }

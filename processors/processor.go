@@ -141,6 +141,13 @@ func (p *Processor) prepare(ctx context.Context, c *client) (map[string]int32, e
 			return nil, fmt.Errorf("topic %s has %d partitions, %s has %d: they must be equal", name, counts[name], e.input, counts[e.input])
 		}
 	}
+	retention, err := c.checkCompacted(ctx, names[1:]...)
+	if err != nil {
+		return nil, err
+	}
+	if retention > 0 {
+		e.timing.DeleteRetention = min(e.timing.DeleteRetention, retention)
+	}
 	e.topicID, e.partitions = codecs.TopicID(topics[e.input].ID), counts[e.input]
 	p.client = c
 	p.env, p.tableID = e, codecs.TopicID(topics[e.table].ID)

@@ -205,6 +205,17 @@ func TestPartitionCountsMustAgree(t *testing.T) {
 	require.ErrorContains(t, p.Ready(), "must be equal")
 }
 
+func TestTableMustBeCompacted(t *testing.T) {
+	d := deploy(t)
+	table, value := codecs.Table(d.prefix, codecs.GroupController), "delete"
+	_, err := kadm.NewClient(d.client).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "cleanup.policy", Value: &value}}, table)
+	require.NoError(t, err)
+	p, _ := d.start(d.config(&tally{}))
+	require.Eventually(t, func() bool { return counterValue(t, p.m.restarts) > 0 }, 20*time.Second, 10*time.Millisecond)
+	require.ErrorContains(t, p.Ready(), table)
+	require.ErrorContains(t, p.Ready(), "must be compact")
+}
+
 func TestDamagedLocalCopyIsReadAgain(t *testing.T) {
 	d := deploy(t)
 	rnd := newRand(t)

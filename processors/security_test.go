@@ -13,8 +13,7 @@ func TestSASL(t *testing.T) {
 	for _, mechanism := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {
 		t.Run(mechanism, func(t *testing.T) {
 			prefix := "s"
-			c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser(mechanism, "u,ser=", "secret"),
-				kfake.SeedTopics(testPartitions, prefix+".control", prefix+".status", prefix+".events", prefix+".controller-table"))
+			c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser(mechanism, "u,ser=", "secret"))
 			require.NoError(t, err)
 			defer c.Close()
 			cfg := Config{Bootstrap: c.ListenAddrs(), Prefix: prefix, Machine: &tally{}, DataDir: t.TempDir(),
@@ -23,6 +22,7 @@ func TestSASL(t *testing.T) {
 			require.NoError(t, err)
 			defer k.Close()
 			d := &deployment{t: t, bootstrap: c.ListenAddrs()[0], prefix: prefix, client: k}
+			d.create()
 			p, stop := d.start(cfg)
 			defer stop()
 			d.send(d.report("k", 1))
