@@ -2,9 +2,10 @@ package processors
 
 import "github.com/IBM/sarama"
 
-// saramaSecurity is kgoOptions for sarama.
-func (p *Processor) saramaSecurity(c *sarama.Config) {
-	s := p.cfg.Security
+func (p *Processor) saramaSecurity(c *sarama.Config) { p.cfg.Security.apply(c) }
+
+// apply is kgoOptions for sarama.
+func (s Security) apply(c *sarama.Config) {
 	if s.TLS != nil {
 		c.Net.TLS.Enable, c.Net.TLS.Config = true, s.TLS
 	}
