@@ -88,8 +88,8 @@ func TestKill9(t *testing.T) {
 			require.Eventually(t, func() bool { return d.committed() > before }, 30*time.Second, 5*time.Millisecond)
 			d.calm(rnd, 50)
 		}
-		time.Sleep(time.Duration(rnd.IntN(60)) * time.Millisecond) // the random point
-		kill(t, cmd)
+		time.AfterFunc(time.Duration(rnd.IntN(60))*time.Millisecond, func() { _ = cmd.Process.Kill() }) // the random point
+		require.Error(t, cmd.Wait())
 		switch rnd.IntN(4) {
 		case 0:
 			dir = t.TempDir()
@@ -119,7 +119,7 @@ func copyDir(t *testing.T, to, from string) {
 // TestSuspendedProcessFindsOut suspends the owner beyond its session, lets another one take over, compacts, and wakes it.
 func TestSuspendedProcessFindsOut(t *testing.T) {
 	if !long() {
-		t.Skip("takes several session time-outs of 6 s: QUIESCE_LONG=1")
+		t.Skip("takes minutes: make test-long")
 	}
 	d := deploy(t)
 	rnd := newRand(t)
