@@ -3,6 +3,7 @@ package batch
 import (
 	"slices"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quiesce/quiesce/codecs"
@@ -130,11 +131,9 @@ func (s *step) redrive(args *codecs.CommandArgs) string {
 		again := s.tasks[o].Clone()
 		for i := range s.legs {
 			s.legs[i].all.AndNot(again)
-			for _, set := range s.legs[i].by {
-				set.AndNot(again)
-			}
+			s.legs[i].by.each(func(set *roaring.Bitmap) { set.AndNot(again) })
 		}
-		s.tasks[o].Clear()
+		s.tasks.of(o).Clear()
 	}
 	if opened == 0 && s.attempted() {
 		return "no task has such an outcome"

@@ -102,7 +102,7 @@ func (s *step) closeOpen(o codecs.Outcome_Code) {
 		l := &s.legs[i]
 		open := l.all.Clone()
 		open.Flip(0, uint64(s.p.Total))
-		l.by[o].Or(open)
+		l.by.of(o).Or(open)
 		l.all.Or(open)
 		if len(s.legs) > 1 {
 			s.settle(open)

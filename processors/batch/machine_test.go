@@ -69,7 +69,9 @@ func (l *log) start(d *codecs.BatchStart) *Row {
 	}
 	return l.step(codecs.TypeBatchStart, d)
 }
-func (l *log) seal(n uint32) *Row { return l.step(codecs.TypeBatchSeal, &codecs.BatchSeal{Run: "r", Total: n}) }
+func (l *log) seal(n uint32) *Row {
+	return l.step(codecs.TypeBatchSeal, &codecs.BatchSeal{Run: "r", Total: n})
+}
 func (l *log) report(items ...*codecs.ReportItem) *Row {
 	return l.step(codecs.TypeBatchReport, &codecs.BatchReport{Run: "r", Items: items})
 }

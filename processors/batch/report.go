@@ -133,7 +133,7 @@ func (f *fold) one(i uint32, busy bool) {
 		return
 	}
 	f.taken++
-	f.leg.by[f.outcome].Add(i)
+	f.leg.by.of(f.outcome).Add(i)
 	if busy {
 		f.row.running.Remove(i)
 	}
@@ -153,7 +153,7 @@ func (f *fold) addSet(set *roaring.Bitmap) {
 	}
 	f.known += n - left
 	f.leg.all.Or(set)
-	f.leg.by[f.outcome].Or(set)
+	f.leg.by.of(f.outcome).Or(set)
 	f.row.running.AndNot(set)
 	if f.fresh != nil {
 		f.fresh.Or(set)
@@ -210,7 +210,7 @@ func (r *Row) settle(candidates *roaring.Bitmap) {
 				}
 			}
 		}
-		r.tasks[worst].Add(task)
+		r.tasks.of(worst).Add(task)
 	}
 }
 
@@ -233,13 +233,9 @@ func (s *step) dropAbove(total uint32) {
 		l := &s.legs[i]
 		s.audit().Unexpected += above(l.all, total)
 		l.all.RemoveRange(uint64(total), 1<<32)
-		for _, set := range l.by {
-			set.RemoveRange(uint64(total), 1<<32)
-		}
+		l.by.each(func(set *roaring.Bitmap) { set.RemoveRange(uint64(total), 1<<32) })
 	}
-	for _, set := range s.tasks {
-		set.RemoveRange(uint64(total), 1<<32)
-	}
+	s.tasks.each(func(set *roaring.Bitmap) { set.RemoveRange(uint64(total), 1<<32) })
 	s.running.RemoveRange(uint64(total), 1<<32)
 }
 

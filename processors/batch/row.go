@@ -15,14 +15,45 @@ type Row struct {
 	p       *codecs.BatchRow // everything but the sets
 	legs    []leg            // at least one once a run has started
 	running *roaring.Bitmap
-	tasks   []*roaring.Bitmap // by outcome: tasks that have one on every leg; with one leg they are its sets
+	tasks   sets              // by outcome: tasks that have one on every leg; with one leg they are its sets
 	units   []*roaring.Bitmap // partitions that reported, in the order of p.Units
 }
 
-// leg is one declared end: its tasks by outcome, and all of them.
+// leg is one declared end: its tasks by outcome, and all of them. Most outcomes never occur: their sets are none.
 type leg struct {
-	by  []*roaring.Bitmap
+	by  sets
 	all *roaring.Bitmap
+}
+
+// sets holds a set of tasks for each outcome.
+type sets []*roaring.Bitmap
+
+// none is the empty set of an outcome that has not occurred. It is shared and never written.
+var none = roaring.New()
+
+func newSets() sets {
+	s := make(sets, outcomes)
+	for i := range s {
+		s[i] = none
+	}
+	return s
+}
+
+// of is the set of an outcome, to be written.
+func (s sets) of(o codecs.Outcome_Code) *roaring.Bitmap {
+	if s[o] == none {
+		s[o] = roaring.New()
+	}
+	return s[o]
+}
+
+// each calls fn with the sets that may be written: all that are not none.
+func (s sets) each(fn func(*roaring.Bitmap)) {
+	for _, set := range s {
+		if set != none {
+			fn(set)
+		}
+	}
 }
 
 const outcomes = int(codecs.Outcome_unknown) + 1
@@ -41,7 +72,7 @@ func (r *Row) begin() {
 	r.running = roaring.New()
 	r.tasks = r.legs[0].by
 	if len(r.legs) > 1 {
-		r.tasks = newLeg().by
+		r.tasks = newSets()
 	}
 	r.units = nil
 	for range r.p.Units {
@@ -49,13 +80,7 @@ func (r *Row) begin() {
 	}
 }
 
-func newLeg() leg {
-	l := leg{by: make([]*roaring.Bitmap, outcomes), all: roaring.New()}
-	for i := range l.by {
-		l.by[i] = roaring.New()
-	}
-	return l
-}
+func newLeg() leg { return leg{by: newSets(), all: roaring.New()} }
 
 // AppendBinary appends the row as codecs.BatchRow.
 func (r *Row) AppendBinary(b []byte) ([]byte, error) {
@@ -112,7 +137,7 @@ func load(b []byte) (*Row, error) {
 			return nil, fmt.Errorf("batch row: no leg %d or outcome %d", d.Leg, d.Outcome)
 		}
 		l := &r.legs[d.Leg]
-		if err := unpack(d.Tasks, l.by[d.Outcome]); err != nil {
+		if err := unpack(d.Tasks, l.by.of(d.Outcome)); err != nil {
 			return nil, err
 		}
 		l.all.Or(l.by[d.Outcome])
