@@ -28,16 +28,16 @@ func (*Machine) NewRow(string) codecs.Row { return newRow() }
 // LoadRow reads what AppendBinary wrote.
 func (*Machine) LoadRow(_ string, b []byte) (codecs.Row, error) { return load(b) }
 
-// NewPart: the machine has no parts.
+// NewPart is not called: the machine has no parts.
 func (*Machine) NewPart(string) codecs.Row { return newRow() }
 
-// LoadPart: the machine has no parts.
+// LoadPart is not called: the machine has no parts.
 func (*Machine) LoadPart(_ string, b []byte) (codecs.Row, error) { return load(b) }
 
-// Parts: the machine has no parts.
+// Parts names none: the row holds everything.
 func (*Machine) Parts(codecs.Row, int64, *codecs.Event) []string { return nil }
 
-// StepPart: the machine has no parts.
+// StepPart is not called: the machine has no parts.
 func (*Machine) StepPart(codecs.Row, int64, *codecs.Event) {}
 
 // Step applies one event.

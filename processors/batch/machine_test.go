@@ -29,7 +29,7 @@ func newLog(t *testing.T) *log { return &log{t: t, m: New(), now: 1_000_000} }
 
 func (l *log) step(typ string, data proto.Message) *Row {
 	l.t.Helper()
-	var row codecs.Row = l.m.NewRow("b")
+	row := l.m.NewRow("b")
 	if l.row != nil {
 		var err error
 		row, err = l.m.LoadRow("b", l.row)
@@ -37,15 +37,15 @@ func (l *log) step(typ string, data proto.Message) *Row {
 	}
 	ev := &codecs.Event{Type: typ, Key: "b", Time: l.now, Data: data}
 	for _, m := range l.m.Step(row, nil, l.offset, ev, nil) {
-		switch {
-		case m.Topic == codecs.TopicEvents:
+		switch m.Topic {
+		case codecs.TopicEvents:
 			l.events = append(l.events, strings.TrimPrefix(m.Type, "batch."))
 			if strings.HasSuffix(m.ID, "/terminal") {
 				l.ends = append(l.ends, m.ID)
 			}
-		case m.Topic == codecs.TopicJobs:
+		case codecs.TopicJobs:
 			l.jobs++
-		case m.Topic == codecs.TopicDispatch:
+		case codecs.TopicDispatch:
 			l.orders = append(l.orders, m.Data.(*codecs.Dispatch))
 		}
 	}
