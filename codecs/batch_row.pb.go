@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: batch_row.proto
 
-// The row of a batch in the controller's table.
+// Rows of the controller table.
 
 package codecs
 
@@ -23,55 +23,720 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// FeederRow is one feeder's root index space.
+type FeederRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sealed        bool                   `protobuf:"varint,1,opt,name=sealed,proto3" json:"sealed,omitempty"`
+	Total         uint32                 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	PayloadDigest []byte                 `protobuf:"bytes,3,opt,name=payload_digest,json=payloadDigest,proto3" json:"payload_digest,omitempty"`
+	Fingerprint   []byte                 `protobuf:"bytes,4,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	SealedAt      int64                  `protobuf:"varint,5,opt,name=sealed_at,json=sealedAt,proto3" json:"sealed_at,omitempty"` // offset
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FeederRow) Reset() {
+	*x = FeederRow{}
+	mi := &file_batch_row_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FeederRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FeederRow) ProtoMessage() {}
+
+func (x *FeederRow) ProtoReflect() protoreflect.Message {
+	mi := &file_batch_row_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FeederRow.ProtoReflect.Descriptor instead.
+func (*FeederRow) Descriptor() ([]byte, []int) {
+	return file_batch_row_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *FeederRow) GetSealed() bool {
+	if x != nil {
+		return x.Sealed
+	}
+	return false
+}
+
+func (x *FeederRow) GetTotal() uint32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *FeederRow) GetPayloadDigest() []byte {
+	if x != nil {
+		return x.PayloadDigest
+	}
+	return nil
+}
+
+func (x *FeederRow) GetFingerprint() []byte {
+	if x != nil {
+		return x.Fingerprint
+	}
+	return nil
+}
+
+func (x *FeederRow) GetSealedAt() int64 {
+	if x != nil {
+		return x.SealedAt
+	}
+	return 0
+}
+
+// RoundRow is where a round stands in the log.
+type RoundRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Start         int64                  `protobuf:"varint,1,opt,name=start,proto3" json:"start,omitempty"` // offset of the first record that may belong to it
+	End           int64                  `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"`     // offset of the last one; -1 = open
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoundRow) Reset() {
+	*x = RoundRow{}
+	mi := &file_batch_row_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoundRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoundRow) ProtoMessage() {}
+
+func (x *RoundRow) ProtoReflect() protoreflect.Message {
+	mi := &file_batch_row_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoundRow.ProtoReflect.Descriptor instead.
+func (*RoundRow) Descriptor() ([]byte, []int) {
+	return file_batch_row_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RoundRow) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *RoundRow) GetEnd() int64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+// ChunkCounts are the absolute counts of one chunk row, as the header last saw them.
+type ChunkCounts struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // feeder << 16 | index >> 16
+	Failed        uint32                 `protobuf:"varint,2,opt,name=failed,proto3" json:"failed,omitempty"`
+	Skipped       uint32                 `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	Cancelled     uint32                 `protobuf:"varint,4,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	TimedOut      uint32                 `protobuf:"varint,5,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
+	Lost          uint32                 `protobuf:"varint,6,opt,name=lost,proto3" json:"lost,omitempty"`
+	Unknown       uint32                 `protobuf:"varint,7,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	Started       uint32                 `protobuf:"varint,8,opt,name=started,proto3" json:"started,omitempty"`       // without an outcome
+	Unexpected    uint32                 `protobuf:"varint,9,opt,name=unexpected,proto3" json:"unexpected,omitempty"` // indexes that are no task
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChunkCounts) Reset() {
+	*x = ChunkCounts{}
+	mi := &file_batch_row_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChunkCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChunkCounts) ProtoMessage() {}
+
+func (x *ChunkCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_batch_row_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChunkCounts.ProtoReflect.Descriptor instead.
+func (*ChunkCounts) Descriptor() ([]byte, []int) {
+	return file_batch_row_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ChunkCounts) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ChunkCounts) GetFailed() uint32 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *ChunkCounts) GetSkipped() uint32 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
+}
+
+func (x *ChunkCounts) GetCancelled() uint32 {
+	if x != nil {
+		return x.Cancelled
+	}
+	return 0
+}
+
+func (x *ChunkCounts) GetTimedOut() uint32 {
+	if x != nil {
+		return x.TimedOut
+	}
+	return 0
+}
+
+func (x *ChunkCounts) GetLost() uint32 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *ChunkCounts) GetUnknown() uint32 {
+	if x != nil {
+		return x.Unknown
+	}
+	return 0
+}
+
+func (x *ChunkCounts) GetStarted() uint32 {
+	if x != nil {
+		return x.Started
+	}
+	return 0
+}
+
+func (x *ChunkCounts) GetUnexpected() uint32 {
+	if x != nil {
+		return x.Unexpected
+	}
+	return 0
+}
+
+type UnitEnd struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Unit          string                 `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"` // stage/topic/partition
+	Consumed      uint64                 `protobuf:"varint,2,opt,name=consumed,proto3" json:"consumed,omitempty"`
+	Failed        uint64                 `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
+	At            int64                  `protobuf:"varint,4,opt,name=at,proto3" json:"at,omitempty"` // ms
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnitEnd) Reset() {
+	*x = UnitEnd{}
+	mi := &file_batch_row_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnitEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnitEnd) ProtoMessage() {}
+
+func (x *UnitEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_batch_row_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnitEnd.ProtoReflect.Descriptor instead.
+func (*UnitEnd) Descriptor() ([]byte, []int) {
+	return file_batch_row_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *UnitEnd) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
+func (x *UnitEnd) GetConsumed() uint64 {
+	if x != nil {
+		return x.Consumed
+	}
+	return 0
+}
+
+func (x *UnitEnd) GetFailed() uint64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *UnitEnd) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+type Growth struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Offset        int64                  `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
+	Total         uint32                 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"` // from that offset on
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Growth) Reset() {
+	*x = Growth{}
+	mi := &file_batch_row_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Growth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Growth) ProtoMessage() {}
+
+func (x *Growth) ProtoReflect() protoreflect.Message {
+	mi := &file_batch_row_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Growth.ProtoReflect.Descriptor instead.
+func (*Growth) Descriptor() ([]byte, []int) {
+	return file_batch_row_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Growth) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *Growth) GetTotal() uint32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+// RunRow is one life of a batch id.
+type RunRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	State         State_Code             `protobuf:"varint,2,opt,name=state,proto3,enum=quiesce.v1.State_Code" json:"state,omitempty"`
+	Start         *BatchStart            `protobuf:"bytes,3,opt,name=start,proto3" json:"start,omitempty"`                           // absent = not started: reports are parked
+	First         int64                  `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`                          // offset of the first record
+	StartedAt     int64                  `protobuf:"varint,5,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"` // ms
+	EndedAt       int64                  `protobuf:"varint,6,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`       // ms
+	Rounds        []*RoundRow            `protobuf:"bytes,7,rep,name=rounds,proto3" json:"rounds,omitempty"`
+	Feeders       []*FeederRow           `protobuf:"bytes,8,rep,name=feeders,proto3" json:"feeders,omitempty"`
+	Paused        bool                   `protobuf:"varint,9,opt,name=paused,proto3" json:"paused,omitempty"`
+	Policy        *Policy                `protobuf:"bytes,10,opt,name=policy,proto3" json:"policy,omitempty"`                                                   // in force
+	Deadlines     *Deadlines             `protobuf:"bytes,11,opt,name=deadlines,proto3" json:"deadlines,omitempty"`                                             // in force, absolute
+	Window        uint32                 `protobuf:"varint,12,opt,name=window,proto3" json:"window,omitempty"`                                                  // in force
+	LastProgress  int64                  `protobuf:"varint,13,opt,name=last_progress,json=lastProgress,proto3" json:"last_progress,omitempty"`                  // ms
+	LastEvent     int64                  `protobuf:"varint,14,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`                           // ms, of batch.progress
+	LastDone      uint32                 `protobuf:"varint,15,opt,name=last_done,json=lastDone,proto3" json:"last_done,omitempty"`                              // at that event
+	FailureSeen   bool                   `protobuf:"varint,16,opt,name=failure_seen,json=failureSeen,proto3" json:"failure_seen,omitempty"`                     // in this round
+	ClosedAs      Outcome_Code           `protobuf:"varint,17,opt,name=closed_as,json=closedAs,proto3,enum=quiesce.v1.Outcome_Code" json:"closed_as,omitempty"` // what the open tasks of a closed round became
+	Reason        string                 `protobuf:"bytes,18,opt,name=reason,proto3" json:"reason,omitempty"`
+	Position      string                 `protobuf:"bytes,19,opt,name=position,proto3" json:"position,omitempty"`                        // of the control record that ended the round
+	Causes        []string               `protobuf:"bytes,20,rep,name=causes,proto3" json:"causes,omitempty"`                            // of INCONSISTENT
+	Released      uint32                 `protobuf:"varint,21,opt,name=released,proto3" json:"released,omitempty"`                       // in this round
+	Cursor        uint64                 `protobuf:"varint,22,opt,name=cursor,proto3" json:"cursor,omitempty"`                           // next task to release: feeder << 32 | index
+	DoneBefore    uint32                 `protobuf:"varint,23,opt,name=done_before,json=doneBefore,proto3" json:"done_before,omitempty"` // tasks that had an outcome when the round began
+	LateEnded     uint32                 `protobuf:"varint,24,opt,name=late_ended,json=lateEnded,proto3" json:"late_ended,omitempty"`    // tasks that reported after the round was closed
+	Drained       bool                   `protobuf:"varint,25,opt,name=drained,proto3" json:"drained,omitempty"`
+	Ends          []*UnitEnd             `protobuf:"bytes,26,rep,name=ends,proto3" json:"ends,omitempty"`
+	Growths       []*Growth              `protobuf:"bytes,27,rep,name=growths,proto3" json:"growths,omitempty"`
+	ChunkGaps     []uint32               `protobuf:"varint,28,rep,packed,name=chunk_gaps,json=chunkGaps,proto3" json:"chunk_gaps,omitempty"`                                 // ids of all chunks, each less the one before
+	ChunkOks      []uint32               `protobuf:"varint,29,rep,packed,name=chunk_oks,json=chunkOks,proto3" json:"chunk_oks,omitempty"`                                    // ok of each
+	Others        []*ChunkCounts         `protobuf:"bytes,30,rep,name=others,proto3" json:"others,omitempty"`                                                                // of chunks with anything but ok
+	Parked        uint32                 `protobuf:"varint,31,opt,name=parked,proto3" json:"parked,omitempty"`                                                               // reports before START
+	StartedOffset int64                  `protobuf:"varint,35,opt,name=started_offset,json=startedOffset,proto3" json:"started_offset,omitempty"`                            // of START
+	SealedAt      int64                  `protobuf:"varint,36,opt,name=sealed_at,json=sealedAt,proto3" json:"sealed_at,omitempty"`                                           // ms
+	Chunks        []*ChunkPosition       `protobuf:"bytes,37,rep,name=chunks,proto3" json:"chunks,omitempty"`                                                                // of the manifest, by first index
+	ParkedLegs    uint32                 `protobuf:"varint,34,opt,name=parked_legs,json=parkedLegs,proto3" json:"parked_legs,omitempty"`                                     // what they said of the number of legs
+	PreviousState State_Code             `protobuf:"varint,32,opt,name=previous_state,json=previousState,proto3,enum=quiesce.v1.State_Code" json:"previous_state,omitempty"` // of the round before; of a collected row: its end
+	Final         *Counts                `protobuf:"bytes,33,opt,name=final,proto3" json:"final,omitempty"`                                                                  // of a collected row
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunRow) Reset() {
+	*x = RunRow{}
+	mi := &file_batch_row_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunRow) ProtoMessage() {}
+
+func (x *RunRow) ProtoReflect() protoreflect.Message {
+	mi := &file_batch_row_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunRow.ProtoReflect.Descriptor instead.
+func (*RunRow) Descriptor() ([]byte, []int) {
+	return file_batch_row_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RunRow) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *RunRow) GetState() State_Code {
+	if x != nil {
+		return x.State
+	}
+	return State_unspecified
+}
+
+func (x *RunRow) GetStart() *BatchStart {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *RunRow) GetFirst() int64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *RunRow) GetStartedAt() int64 {
+	if x != nil {
+		return x.StartedAt
+	}
+	return 0
+}
+
+func (x *RunRow) GetEndedAt() int64 {
+	if x != nil {
+		return x.EndedAt
+	}
+	return 0
+}
+
+func (x *RunRow) GetRounds() []*RoundRow {
+	if x != nil {
+		return x.Rounds
+	}
+	return nil
+}
+
+func (x *RunRow) GetFeeders() []*FeederRow {
+	if x != nil {
+		return x.Feeders
+	}
+	return nil
+}
+
+func (x *RunRow) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+func (x *RunRow) GetPolicy() *Policy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
+func (x *RunRow) GetDeadlines() *Deadlines {
+	if x != nil {
+		return x.Deadlines
+	}
+	return nil
+}
+
+func (x *RunRow) GetWindow() uint32 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *RunRow) GetLastProgress() int64 {
+	if x != nil {
+		return x.LastProgress
+	}
+	return 0
+}
+
+func (x *RunRow) GetLastEvent() int64 {
+	if x != nil {
+		return x.LastEvent
+	}
+	return 0
+}
+
+func (x *RunRow) GetLastDone() uint32 {
+	if x != nil {
+		return x.LastDone
+	}
+	return 0
+}
+
+func (x *RunRow) GetFailureSeen() bool {
+	if x != nil {
+		return x.FailureSeen
+	}
+	return false
+}
+
+func (x *RunRow) GetClosedAs() Outcome_Code {
+	if x != nil {
+		return x.ClosedAs
+	}
+	return Outcome_unspecified
+}
+
+func (x *RunRow) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *RunRow) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
+}
+
+func (x *RunRow) GetCauses() []string {
+	if x != nil {
+		return x.Causes
+	}
+	return nil
+}
+
+func (x *RunRow) GetReleased() uint32 {
+	if x != nil {
+		return x.Released
+	}
+	return 0
+}
+
+func (x *RunRow) GetCursor() uint64 {
+	if x != nil {
+		return x.Cursor
+	}
+	return 0
+}
+
+func (x *RunRow) GetDoneBefore() uint32 {
+	if x != nil {
+		return x.DoneBefore
+	}
+	return 0
+}
+
+func (x *RunRow) GetLateEnded() uint32 {
+	if x != nil {
+		return x.LateEnded
+	}
+	return 0
+}
+
+func (x *RunRow) GetDrained() bool {
+	if x != nil {
+		return x.Drained
+	}
+	return false
+}
+
+func (x *RunRow) GetEnds() []*UnitEnd {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
+}
+
+func (x *RunRow) GetGrowths() []*Growth {
+	if x != nil {
+		return x.Growths
+	}
+	return nil
+}
+
+func (x *RunRow) GetChunkGaps() []uint32 {
+	if x != nil {
+		return x.ChunkGaps
+	}
+	return nil
+}
+
+func (x *RunRow) GetChunkOks() []uint32 {
+	if x != nil {
+		return x.ChunkOks
+	}
+	return nil
+}
+
+func (x *RunRow) GetOthers() []*ChunkCounts {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+func (x *RunRow) GetParked() uint32 {
+	if x != nil {
+		return x.Parked
+	}
+	return 0
+}
+
+func (x *RunRow) GetStartedOffset() int64 {
+	if x != nil {
+		return x.StartedOffset
+	}
+	return 0
+}
+
+func (x *RunRow) GetSealedAt() int64 {
+	if x != nil {
+		return x.SealedAt
+	}
+	return 0
+}
+
+func (x *RunRow) GetChunks() []*ChunkPosition {
+	if x != nil {
+		return x.Chunks
+	}
+	return nil
+}
+
+func (x *RunRow) GetParkedLegs() uint32 {
+	if x != nil {
+		return x.ParkedLegs
+	}
+	return 0
+}
+
+func (x *RunRow) GetPreviousState() State_Code {
+	if x != nil {
+		return x.PreviousState
+	}
+	return State_unspecified
+}
+
+func (x *RunRow) GetFinal() *Counts {
+	if x != nil {
+		return x.Final
+	}
+	return nil
+}
+
+// BatchRow is the header row of one batch id.
 type BatchRow struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Version        uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"` // changes with every event that changed something
-	Run            string                 `protobuf:"bytes,2,opt,name=run,proto3" json:"run,omitempty"`          // "" = no START yet
-	State          State_Code             `protobuf:"varint,3,opt,name=state,proto3,enum=quiesce.v1.State_Code" json:"state,omitempty"`
-	PreviousState  State_Code             `protobuf:"varint,4,opt,name=previous_state,json=previousState,proto3,enum=quiesce.v1.State_Code" json:"previous_state,omitempty"`
-	Reason         string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"` // why the state is what it is
-	Mode           string                 `protobuf:"bytes,6,opt,name=mode,proto3" json:"mode,omitempty"`
-	Topology       *TopologyRef           `protobuf:"bytes,7,opt,name=topology,proto3" json:"topology,omitempty"`
-	Round          uint32                 `protobuf:"varint,8,opt,name=round,proto3" json:"round,omitempty"`
-	Paused         bool                   `protobuf:"varint,9,opt,name=paused,proto3" json:"paused,omitempty"`
-	Feeders        uint32                 `protobuf:"varint,10,opt,name=feeders,proto3" json:"feeders,omitempty"`
-	Seals          []*FeederSeal          `protobuf:"bytes,11,rep,name=seals,proto3" json:"seals,omitempty"`
-	Total          uint32                 `protobuf:"varint,12,opt,name=total,proto3" json:"total,omitempty"` // once all feeders have sealed
-	MaxTotal       uint32                 `protobuf:"varint,13,opt,name=max_total,json=maxTotal,proto3" json:"max_total,omitempty"`
-	Legs           []*Leg                 `protobuf:"bytes,14,rep,name=legs,proto3" json:"legs,omitempty"`       // ledger over a DAG; none = one leg
-	Units          []*UnitReports         `protobuf:"bytes,15,rep,name=units,proto3" json:"units,omitempty"`     // markers
-	Done           []*OutcomeSet          `protobuf:"bytes,16,rep,name=done,proto3" json:"done,omitempty"`       // of the current run
-	Running        []byte                 `protobuf:"bytes,17,opt,name=running,proto3" json:"running,omitempty"` // roaring: started, without outcome
-	Parked         []*ParkedReports       `protobuf:"bytes,18,rep,name=parked,proto3" json:"parked,omitempty"`   // of runs that have not started
-	PastRuns       []string               `protobuf:"bytes,19,rep,name=past_runs,json=pastRuns,proto3" json:"past_runs,omitempty"`
-	Policy         *Policy                `protobuf:"bytes,20,opt,name=policy,proto3" json:"policy,omitempty"`
-	Deadlines      *Deadlines             `protobuf:"bytes,21,opt,name=deadlines,proto3" json:"deadlines,omitempty"` // absolute; no_progress_for is a duration
-	OnDeadline     string                 `protobuf:"bytes,22,opt,name=on_deadline,json=onDeadline,proto3" json:"on_deadline,omitempty"`
-	Labels         map[string]string      `protobuf:"bytes,23,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Owner          *Owner                 `protobuf:"bytes,24,opt,name=owner,proto3" json:"owner,omitempty"`
-	Notify         []*Subscription        `protobuf:"bytes,25,rep,name=notify,proto3" json:"notify,omitempty"`
-	Answers        []*CommandAnswer       `protobuf:"bytes,26,rep,name=answers,proto3" json:"answers,omitempty"` // the last ones
-	Audit          *Audit                 `protobuf:"bytes,27,opt,name=audit,proto3" json:"audit,omitempty"`
-	FirstFailure   bool                   `protobuf:"varint,28,opt,name=first_failure,json=firstFailure,proto3" json:"first_failure,omitempty"` // its event is out
-	Now            int64                  `protobuf:"varint,29,opt,name=now,proto3" json:"now,omitempty"`                                       // ms
-	StartedAt      int64                  `protobuf:"varint,30,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	SealedAt       int64                  `protobuf:"varint,31,opt,name=sealed_at,json=sealedAt,proto3" json:"sealed_at,omitempty"`
-	LastProgressAt int64                  `protobuf:"varint,32,opt,name=last_progress_at,json=lastProgressAt,proto3" json:"last_progress_at,omitempty"`
-	EndedAt        int64                  `protobuf:"varint,33,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
-	Retention      int64                  `protobuf:"varint,34,opt,name=retention,proto3" json:"retention,omitempty"`
-	ProgressAt     int64                  `protobuf:"varint,35,opt,name=progress_at,json=progressAt,proto3" json:"progress_at,omitempty"` // last batch.progress
-	Queue          string                 `protobuf:"bytes,36,opt,name=queue,proto3" json:"queue,omitempty"`
-	Window         uint32                 `protobuf:"varint,37,opt,name=window,proto3" json:"window,omitempty"` // tasks released at once; 0 = all
-	Released       uint32                 `protobuf:"varint,38,opt,name=released,proto3" json:"released,omitempty"`
-	Chunks         []*ChunkPosition       `protobuf:"bytes,39,rep,name=chunks,proto3" json:"chunks,omitempty"`
-	Watchers       []string               `protobuf:"bytes,40,rep,name=watchers,proto3" json:"watchers,omitempty"` // keys of job rows that are told the end
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Format        uint32                 `protobuf:"varint,1,opt,name=format,proto3" json:"format,omitempty"`
+	Behaviour     uint32                 `protobuf:"varint,2,opt,name=behaviour,proto3" json:"behaviour,omitempty"`
+	Batch         string                 `protobuf:"bytes,3,opt,name=batch,proto3" json:"batch,omitempty"`
+	Now           int64                  `protobuf:"varint,4,opt,name=now,proto3" json:"now,omitempty"` // highest append time seen, ms
+	Run           *RunRow                `protobuf:"bytes,5,opt,name=run,proto3" json:"run,omitempty"`
+	Next          *RunRow                `protobuf:"bytes,6,opt,name=next,proto3" json:"next,omitempty"` // parked reports of one newer run
+	Past          []string               `protobuf:"bytes,7,rep,name=past,proto3" json:"past,omitempty"` // runs that are over
+	Audit         *Audit                 `protobuf:"bytes,8,opt,name=audit,proto3" json:"audit,omitempty"`
+	Version       uint64                 `protobuf:"varint,9,opt,name=version,proto3" json:"version,omitempty"` // counts accepted commands and changes of state
+	Answers       []*CommandAnswer       `protobuf:"bytes,10,rep,name=answers,proto3" json:"answers,omitempty"`
+	Watchers      []string               `protobuf:"bytes,11,rep,name=watchers,proto3" json:"watchers,omitempty"` // keys of jobs that are told of the end
+	Garbage       []string               `protobuf:"bytes,12,rep,name=garbage,proto3" json:"garbage,omitempty"`   // chunk keys of earlier runs
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BatchRow) Reset() {
 	*x = BatchRow{}
-	mi := &file_batch_row_proto_msgTypes[0]
+	mi := &file_batch_row_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -83,7 +748,7 @@ func (x *BatchRow) String() string {
 func (*BatchRow) ProtoMessage() {}
 
 func (x *BatchRow) ProtoReflect() protoreflect.Message {
-	mi := &file_batch_row_proto_msgTypes[0]
+	mi := &file_batch_row_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -96,187 +761,54 @@ func (x *BatchRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRow.ProtoReflect.Descriptor instead.
 func (*BatchRow) Descriptor() ([]byte, []int) {
-	return file_batch_row_proto_rawDescGZIP(), []int{0}
+	return file_batch_row_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *BatchRow) GetVersion() uint64 {
+func (x *BatchRow) GetFormat() uint32 {
 	if x != nil {
-		return x.Version
+		return x.Format
 	}
 	return 0
 }
 
-func (x *BatchRow) GetRun() string {
+func (x *BatchRow) GetBehaviour() uint32 {
+	if x != nil {
+		return x.Behaviour
+	}
+	return 0
+}
+
+func (x *BatchRow) GetBatch() string {
+	if x != nil {
+		return x.Batch
+	}
+	return ""
+}
+
+func (x *BatchRow) GetNow() int64 {
+	if x != nil {
+		return x.Now
+	}
+	return 0
+}
+
+func (x *BatchRow) GetRun() *RunRow {
 	if x != nil {
 		return x.Run
 	}
-	return ""
+	return nil
 }
 
-func (x *BatchRow) GetState() State_Code {
+func (x *BatchRow) GetNext() *RunRow {
 	if x != nil {
-		return x.State
-	}
-	return State_unspecified
-}
-
-func (x *BatchRow) GetPreviousState() State_Code {
-	if x != nil {
-		return x.PreviousState
-	}
-	return State_unspecified
-}
-
-func (x *BatchRow) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *BatchRow) GetMode() string {
-	if x != nil {
-		return x.Mode
-	}
-	return ""
-}
-
-func (x *BatchRow) GetTopology() *TopologyRef {
-	if x != nil {
-		return x.Topology
+		return x.Next
 	}
 	return nil
 }
 
-func (x *BatchRow) GetRound() uint32 {
+func (x *BatchRow) GetPast() []string {
 	if x != nil {
-		return x.Round
-	}
-	return 0
-}
-
-func (x *BatchRow) GetPaused() bool {
-	if x != nil {
-		return x.Paused
-	}
-	return false
-}
-
-func (x *BatchRow) GetFeeders() uint32 {
-	if x != nil {
-		return x.Feeders
-	}
-	return 0
-}
-
-func (x *BatchRow) GetSeals() []*FeederSeal {
-	if x != nil {
-		return x.Seals
-	}
-	return nil
-}
-
-func (x *BatchRow) GetTotal() uint32 {
-	if x != nil {
-		return x.Total
-	}
-	return 0
-}
-
-func (x *BatchRow) GetMaxTotal() uint32 {
-	if x != nil {
-		return x.MaxTotal
-	}
-	return 0
-}
-
-func (x *BatchRow) GetLegs() []*Leg {
-	if x != nil {
-		return x.Legs
-	}
-	return nil
-}
-
-func (x *BatchRow) GetUnits() []*UnitReports {
-	if x != nil {
-		return x.Units
-	}
-	return nil
-}
-
-func (x *BatchRow) GetDone() []*OutcomeSet {
-	if x != nil {
-		return x.Done
-	}
-	return nil
-}
-
-func (x *BatchRow) GetRunning() []byte {
-	if x != nil {
-		return x.Running
-	}
-	return nil
-}
-
-func (x *BatchRow) GetParked() []*ParkedReports {
-	if x != nil {
-		return x.Parked
-	}
-	return nil
-}
-
-func (x *BatchRow) GetPastRuns() []string {
-	if x != nil {
-		return x.PastRuns
-	}
-	return nil
-}
-
-func (x *BatchRow) GetPolicy() *Policy {
-	if x != nil {
-		return x.Policy
-	}
-	return nil
-}
-
-func (x *BatchRow) GetDeadlines() *Deadlines {
-	if x != nil {
-		return x.Deadlines
-	}
-	return nil
-}
-
-func (x *BatchRow) GetOnDeadline() string {
-	if x != nil {
-		return x.OnDeadline
-	}
-	return ""
-}
-
-func (x *BatchRow) GetLabels() map[string]string {
-	if x != nil {
-		return x.Labels
-	}
-	return nil
-}
-
-func (x *BatchRow) GetOwner() *Owner {
-	if x != nil {
-		return x.Owner
-	}
-	return nil
-}
-
-func (x *BatchRow) GetNotify() []*Subscription {
-	if x != nil {
-		return x.Notify
-	}
-	return nil
-}
-
-func (x *BatchRow) GetAnswers() []*CommandAnswer {
-	if x != nil {
-		return x.Answers
+		return x.Past
 	}
 	return nil
 }
@@ -288,86 +820,16 @@ func (x *BatchRow) GetAudit() *Audit {
 	return nil
 }
 
-func (x *BatchRow) GetFirstFailure() bool {
+func (x *BatchRow) GetVersion() uint64 {
 	if x != nil {
-		return x.FirstFailure
-	}
-	return false
-}
-
-func (x *BatchRow) GetNow() int64 {
-	if x != nil {
-		return x.Now
+		return x.Version
 	}
 	return 0
 }
 
-func (x *BatchRow) GetStartedAt() int64 {
+func (x *BatchRow) GetAnswers() []*CommandAnswer {
 	if x != nil {
-		return x.StartedAt
-	}
-	return 0
-}
-
-func (x *BatchRow) GetSealedAt() int64 {
-	if x != nil {
-		return x.SealedAt
-	}
-	return 0
-}
-
-func (x *BatchRow) GetLastProgressAt() int64 {
-	if x != nil {
-		return x.LastProgressAt
-	}
-	return 0
-}
-
-func (x *BatchRow) GetEndedAt() int64 {
-	if x != nil {
-		return x.EndedAt
-	}
-	return 0
-}
-
-func (x *BatchRow) GetRetention() int64 {
-	if x != nil {
-		return x.Retention
-	}
-	return 0
-}
-
-func (x *BatchRow) GetProgressAt() int64 {
-	if x != nil {
-		return x.ProgressAt
-	}
-	return 0
-}
-
-func (x *BatchRow) GetQueue() string {
-	if x != nil {
-		return x.Queue
-	}
-	return ""
-}
-
-func (x *BatchRow) GetWindow() uint32 {
-	if x != nil {
-		return x.Window
-	}
-	return 0
-}
-
-func (x *BatchRow) GetReleased() uint32 {
-	if x != nil {
-		return x.Released
-	}
-	return 0
-}
-
-func (x *BatchRow) GetChunks() []*ChunkPosition {
-	if x != nil {
-		return x.Chunks
+		return x.Answers
 	}
 	return nil
 }
@@ -379,30 +841,42 @@ func (x *BatchRow) GetWatchers() []string {
 	return nil
 }
 
-type FeederSeal struct {
+func (x *BatchRow) GetGarbage() []string {
+	if x != nil {
+		return x.Garbage
+	}
+	return nil
+}
+
+// LegRow is what one leg said of the tasks of a chunk: a roaring set of the low 16 bits of the indexes per outcome.
+type LegRow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Feeder        uint32                 `protobuf:"varint,1,opt,name=feeder,proto3" json:"feeder,omitempty"`
-	Total         uint32                 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	PayloadDigest []byte                 `protobuf:"bytes,3,opt,name=payload_digest,json=payloadDigest,proto3" json:"payload_digest,omitempty"`
+	Done          []byte                 `protobuf:"bytes,1,opt,name=done,proto3" json:"done,omitempty"` // every index with an outcome; ok = done without the others
+	Failed        []byte                 `protobuf:"bytes,2,opt,name=failed,proto3" json:"failed,omitempty"`
+	Skipped       []byte                 `protobuf:"bytes,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	Cancelled     []byte                 `protobuf:"bytes,4,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	TimedOut      []byte                 `protobuf:"bytes,5,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
+	Lost          []byte                 `protobuf:"bytes,6,opt,name=lost,proto3" json:"lost,omitempty"`
+	Unknown       []byte                 `protobuf:"bytes,7,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *FeederSeal) Reset() {
-	*x = FeederSeal{}
-	mi := &file_batch_row_proto_msgTypes[1]
+func (x *LegRow) Reset() {
+	*x = LegRow{}
+	mi := &file_batch_row_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *FeederSeal) String() string {
+func (x *LegRow) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*FeederSeal) ProtoMessage() {}
+func (*LegRow) ProtoMessage() {}
 
-func (x *FeederSeal) ProtoReflect() protoreflect.Message {
-	mi := &file_batch_row_proto_msgTypes[1]
+func (x *LegRow) ProtoReflect() protoreflect.Message {
+	mi := &file_batch_row_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -413,219 +887,143 @@ func (x *FeederSeal) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use FeederSeal.ProtoReflect.Descriptor instead.
-func (*FeederSeal) Descriptor() ([]byte, []int) {
-	return file_batch_row_proto_rawDescGZIP(), []int{1}
+// Deprecated: Use LegRow.ProtoReflect.Descriptor instead.
+func (*LegRow) Descriptor() ([]byte, []int) {
+	return file_batch_row_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *FeederSeal) GetFeeder() uint32 {
-	if x != nil {
-		return x.Feeder
-	}
-	return 0
-}
-
-func (x *FeederSeal) GetTotal() uint32 {
-	if x != nil {
-		return x.Total
-	}
-	return 0
-}
-
-func (x *FeederSeal) GetPayloadDigest() []byte {
-	if x != nil {
-		return x.PayloadDigest
-	}
-	return nil
-}
-
-// UnitReports is which partitions of a stage's input topic have reported END.
-type UnitReports struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Set           *UnitSet               `protobuf:"bytes,1,opt,name=set,proto3" json:"set,omitempty"`
-	Reported      []byte                 `protobuf:"bytes,2,opt,name=reported,proto3" json:"reported,omitempty"` // roaring: partitions
-	Consumed      uint64                 `protobuf:"varint,3,opt,name=consumed,proto3" json:"consumed,omitempty"`
-	Failed        uint64                 `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`
-	LastAt        int64                  `protobuf:"varint,5,opt,name=last_at,json=lastAt,proto3" json:"last_at,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *UnitReports) Reset() {
-	*x = UnitReports{}
-	mi := &file_batch_row_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *UnitReports) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*UnitReports) ProtoMessage() {}
-
-func (x *UnitReports) ProtoReflect() protoreflect.Message {
-	mi := &file_batch_row_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use UnitReports.ProtoReflect.Descriptor instead.
-func (*UnitReports) Descriptor() ([]byte, []int) {
-	return file_batch_row_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *UnitReports) GetSet() *UnitSet {
-	if x != nil {
-		return x.Set
-	}
-	return nil
-}
-
-func (x *UnitReports) GetReported() []byte {
-	if x != nil {
-		return x.Reported
-	}
-	return nil
-}
-
-func (x *UnitReports) GetConsumed() uint64 {
-	if x != nil {
-		return x.Consumed
-	}
-	return 0
-}
-
-func (x *UnitReports) GetFailed() uint64 {
-	if x != nil {
-		return x.Failed
-	}
-	return 0
-}
-
-func (x *UnitReports) GetLastAt() int64 {
-	if x != nil {
-		return x.LastAt
-	}
-	return 0
-}
-
-type OutcomeSet struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Leg           uint32                 `protobuf:"varint,1,opt,name=leg,proto3" json:"leg,omitempty"`
-	Outcome       Outcome_Code           `protobuf:"varint,2,opt,name=outcome,proto3,enum=quiesce.v1.Outcome_Code" json:"outcome,omitempty"`
-	Tasks         []byte                 `protobuf:"bytes,3,opt,name=tasks,proto3" json:"tasks,omitempty"` // roaring
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *OutcomeSet) Reset() {
-	*x = OutcomeSet{}
-	mi := &file_batch_row_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *OutcomeSet) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*OutcomeSet) ProtoMessage() {}
-
-func (x *OutcomeSet) ProtoReflect() protoreflect.Message {
-	mi := &file_batch_row_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use OutcomeSet.ProtoReflect.Descriptor instead.
-func (*OutcomeSet) Descriptor() ([]byte, []int) {
-	return file_batch_row_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *OutcomeSet) GetLeg() uint32 {
-	if x != nil {
-		return x.Leg
-	}
-	return 0
-}
-
-func (x *OutcomeSet) GetOutcome() Outcome_Code {
-	if x != nil {
-		return x.Outcome
-	}
-	return Outcome_unspecified
-}
-
-func (x *OutcomeSet) GetTasks() []byte {
-	if x != nil {
-		return x.Tasks
-	}
-	return nil
-}
-
-type ParkedReports struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	Done          []*OutcomeSet          `protobuf:"bytes,2,rep,name=done,proto3" json:"done,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ParkedReports) Reset() {
-	*x = ParkedReports{}
-	mi := &file_batch_row_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ParkedReports) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ParkedReports) ProtoMessage() {}
-
-func (x *ParkedReports) ProtoReflect() protoreflect.Message {
-	mi := &file_batch_row_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ParkedReports.ProtoReflect.Descriptor instead.
-func (*ParkedReports) Descriptor() ([]byte, []int) {
-	return file_batch_row_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *ParkedReports) GetRun() string {
-	if x != nil {
-		return x.Run
-	}
-	return ""
-}
-
-func (x *ParkedReports) GetDone() []*OutcomeSet {
+func (x *LegRow) GetDone() []byte {
 	if x != nil {
 		return x.Done
 	}
 	return nil
+}
+
+func (x *LegRow) GetFailed() []byte {
+	if x != nil {
+		return x.Failed
+	}
+	return nil
+}
+
+func (x *LegRow) GetSkipped() []byte {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
+}
+
+func (x *LegRow) GetCancelled() []byte {
+	if x != nil {
+		return x.Cancelled
+	}
+	return nil
+}
+
+func (x *LegRow) GetTimedOut() []byte {
+	if x != nil {
+		return x.TimedOut
+	}
+	return nil
+}
+
+func (x *LegRow) GetLost() []byte {
+	if x != nil {
+		return x.Lost
+	}
+	return nil
+}
+
+func (x *LegRow) GetUnknown() []byte {
+	if x != nil {
+		return x.Unknown
+	}
+	return nil
+}
+
+// ChunkRow is the outcomes of up to 65,536 tasks of a run.
+type ChunkRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Format        uint32                 `protobuf:"varint,1,opt,name=format,proto3" json:"format,omitempty"`
+	Round         uint32                 `protobuf:"varint,2,opt,name=round,proto3" json:"round,omitempty"` // in which it was written last
+	Legs          uint32                 `protobuf:"varint,3,opt,name=legs,proto3" json:"legs,omitempty"`
+	Leg           []*LegRow              `protobuf:"bytes,4,rep,name=leg,proto3" json:"leg,omitempty"`
+	Started       []byte                 `protobuf:"bytes,5,opt,name=started,proto3" json:"started,omitempty"`
+	Limit         *uint32                `protobuf:"varint,6,opt,name=limit,proto3,oneof" json:"limit,omitempty"` // indexes (low 16 bits) at or above it are no tasks
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChunkRow) Reset() {
+	*x = ChunkRow{}
+	mi := &file_batch_row_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChunkRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChunkRow) ProtoMessage() {}
+
+func (x *ChunkRow) ProtoReflect() protoreflect.Message {
+	mi := &file_batch_row_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChunkRow.ProtoReflect.Descriptor instead.
+func (*ChunkRow) Descriptor() ([]byte, []int) {
+	return file_batch_row_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ChunkRow) GetFormat() uint32 {
+	if x != nil {
+		return x.Format
+	}
+	return 0
+}
+
+func (x *ChunkRow) GetRound() uint32 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *ChunkRow) GetLegs() uint32 {
+	if x != nil {
+		return x.Legs
+	}
+	return 0
+}
+
+func (x *ChunkRow) GetLeg() []*LegRow {
+	if x != nil {
+		return x.Leg
+	}
+	return nil
+}
+
+func (x *ChunkRow) GetStarted() []byte {
+	if x != nil {
+		return x.Started
+	}
+	return nil
+}
+
+func (x *ChunkRow) GetLimit() uint32 {
+	if x != nil && x.Limit != nil {
+		return *x.Limit
+	}
+	return 0
 }
 
 var File_batch_row_proto protoreflect.FileDescriptor
@@ -633,74 +1031,112 @@ var File_batch_row_proto protoreflect.FileDescriptor
 const file_batch_row_proto_rawDesc = "" +
 	"\n" +
 	"\x0fbatch_row.proto\x12\n" +
-	"quiesce.v1\x1a\rquiesce.proto\x1a\rjob_row.proto\"\xd7\v\n" +
-	"\bBatchRow\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x10\n" +
-	"\x03run\x18\x02 \x01(\tR\x03run\x12,\n" +
-	"\x05state\x18\x03 \x01(\x0e2\x16.quiesce.v1.State.CodeR\x05state\x12=\n" +
-	"\x0eprevious_state\x18\x04 \x01(\x0e2\x16.quiesce.v1.State.CodeR\rpreviousState\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04mode\x18\x06 \x01(\tR\x04mode\x123\n" +
-	"\btopology\x18\a \x01(\v2\x17.quiesce.v1.TopologyRefR\btopology\x12\x14\n" +
-	"\x05round\x18\b \x01(\rR\x05round\x12\x16\n" +
-	"\x06paused\x18\t \x01(\bR\x06paused\x12\x18\n" +
-	"\afeeders\x18\n" +
-	" \x01(\rR\afeeders\x12,\n" +
-	"\x05seals\x18\v \x03(\v2\x16.quiesce.v1.FeederSealR\x05seals\x12\x14\n" +
-	"\x05total\x18\f \x01(\rR\x05total\x12\x1b\n" +
-	"\tmax_total\x18\r \x01(\rR\bmaxTotal\x12#\n" +
-	"\x04legs\x18\x0e \x03(\v2\x0f.quiesce.v1.LegR\x04legs\x12-\n" +
-	"\x05units\x18\x0f \x03(\v2\x17.quiesce.v1.UnitReportsR\x05units\x12*\n" +
-	"\x04done\x18\x10 \x03(\v2\x16.quiesce.v1.OutcomeSetR\x04done\x12\x18\n" +
-	"\arunning\x18\x11 \x01(\fR\arunning\x121\n" +
-	"\x06parked\x18\x12 \x03(\v2\x19.quiesce.v1.ParkedReportsR\x06parked\x12\x1b\n" +
-	"\tpast_runs\x18\x13 \x03(\tR\bpastRuns\x12*\n" +
-	"\x06policy\x18\x14 \x01(\v2\x12.quiesce.v1.PolicyR\x06policy\x123\n" +
-	"\tdeadlines\x18\x15 \x01(\v2\x15.quiesce.v1.DeadlinesR\tdeadlines\x12\x1f\n" +
-	"\von_deadline\x18\x16 \x01(\tR\n" +
-	"onDeadline\x128\n" +
-	"\x06labels\x18\x17 \x03(\v2 .quiesce.v1.BatchRow.LabelsEntryR\x06labels\x12'\n" +
-	"\x05owner\x18\x18 \x01(\v2\x11.quiesce.v1.OwnerR\x05owner\x120\n" +
-	"\x06notify\x18\x19 \x03(\v2\x18.quiesce.v1.SubscriptionR\x06notify\x123\n" +
-	"\aanswers\x18\x1a \x03(\v2\x19.quiesce.v1.CommandAnswerR\aanswers\x12'\n" +
-	"\x05audit\x18\x1b \x01(\v2\x11.quiesce.v1.AuditR\x05audit\x12#\n" +
-	"\rfirst_failure\x18\x1c \x01(\bR\ffirstFailure\x12\x10\n" +
-	"\x03now\x18\x1d \x01(\x03R\x03now\x12\x1d\n" +
-	"\n" +
-	"started_at\x18\x1e \x01(\x03R\tstartedAt\x12\x1b\n" +
-	"\tsealed_at\x18\x1f \x01(\x03R\bsealedAt\x12(\n" +
-	"\x10last_progress_at\x18  \x01(\x03R\x0elastProgressAt\x12\x19\n" +
-	"\bended_at\x18! \x01(\x03R\aendedAt\x12\x1c\n" +
-	"\tretention\x18\" \x01(\x03R\tretention\x12\x1f\n" +
-	"\vprogress_at\x18# \x01(\x03R\n" +
-	"progressAt\x12\x14\n" +
-	"\x05queue\x18$ \x01(\tR\x05queue\x12\x16\n" +
-	"\x06window\x18% \x01(\rR\x06window\x12\x1a\n" +
-	"\breleased\x18& \x01(\rR\breleased\x121\n" +
-	"\x06chunks\x18' \x03(\v2\x19.quiesce.v1.ChunkPositionR\x06chunks\x12\x1a\n" +
-	"\bwatchers\x18( \x03(\tR\bwatchers\x1a9\n" +
-	"\vLabelsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"a\n" +
-	"\n" +
-	"FeederSeal\x12\x16\n" +
-	"\x06feeder\x18\x01 \x01(\rR\x06feeder\x12\x14\n" +
+	"quiesce.v1\x1a\rjob_row.proto\x1a\rquiesce.proto\"\x9f\x01\n" +
+	"\tFeederRow\x12\x16\n" +
+	"\x06sealed\x18\x01 \x01(\bR\x06sealed\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\rR\x05total\x12%\n" +
-	"\x0epayload_digest\x18\x03 \x01(\fR\rpayloadDigest\"\x9d\x01\n" +
-	"\vUnitReports\x12%\n" +
-	"\x03set\x18\x01 \x01(\v2\x13.quiesce.v1.UnitSetR\x03set\x12\x1a\n" +
-	"\breported\x18\x02 \x01(\fR\breported\x12\x1a\n" +
-	"\bconsumed\x18\x03 \x01(\x04R\bconsumed\x12\x16\n" +
-	"\x06failed\x18\x04 \x01(\x04R\x06failed\x12\x17\n" +
-	"\alast_at\x18\x05 \x01(\x03R\x06lastAt\"h\n" +
+	"\x0epayload_digest\x18\x03 \x01(\fR\rpayloadDigest\x12 \n" +
+	"\vfingerprint\x18\x04 \x01(\fR\vfingerprint\x12\x1b\n" +
+	"\tsealed_at\x18\x05 \x01(\x03R\bsealedAt\"2\n" +
+	"\bRoundRow\x12\x14\n" +
+	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
+	"\x03end\x18\x02 \x01(\x03R\x03end\"\xf2\x01\n" +
+	"\vChunkCounts\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
+	"\x06failed\x18\x02 \x01(\rR\x06failed\x12\x18\n" +
+	"\askipped\x18\x03 \x01(\rR\askipped\x12\x1c\n" +
+	"\tcancelled\x18\x04 \x01(\rR\tcancelled\x12\x1b\n" +
+	"\ttimed_out\x18\x05 \x01(\rR\btimedOut\x12\x12\n" +
+	"\x04lost\x18\x06 \x01(\rR\x04lost\x12\x18\n" +
+	"\aunknown\x18\a \x01(\rR\aunknown\x12\x18\n" +
+	"\astarted\x18\b \x01(\rR\astarted\x12\x1e\n" +
 	"\n" +
-	"OutcomeSet\x12\x10\n" +
-	"\x03leg\x18\x01 \x01(\rR\x03leg\x122\n" +
-	"\aoutcome\x18\x02 \x01(\x0e2\x18.quiesce.v1.Outcome.CodeR\aoutcome\x12\x14\n" +
-	"\x05tasks\x18\x03 \x01(\fR\x05tasks\"M\n" +
-	"\rParkedReports\x12\x10\n" +
-	"\x03run\x18\x01 \x01(\tR\x03run\x12*\n" +
-	"\x04done\x18\x02 \x03(\v2\x16.quiesce.v1.OutcomeSetR\x04doneB*Z(github.com/quiesce/quiesce/codecs;codecsb\x06proto3"
+	"unexpected\x18\t \x01(\rR\n" +
+	"unexpected\"a\n" +
+	"\aUnitEnd\x12\x12\n" +
+	"\x04unit\x18\x01 \x01(\tR\x04unit\x12\x1a\n" +
+	"\bconsumed\x18\x02 \x01(\x04R\bconsumed\x12\x16\n" +
+	"\x06failed\x18\x03 \x01(\x04R\x06failed\x12\x0e\n" +
+	"\x02at\x18\x04 \x01(\x03R\x02at\"6\n" +
+	"\x06Growth\x12\x16\n" +
+	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x14\n" +
+	"\x05total\x18\x02 \x01(\rR\x05total\"\xa8\n" +
+	"\n" +
+	"\x06RunRow\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12,\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x16.quiesce.v1.State.CodeR\x05state\x12,\n" +
+	"\x05start\x18\x03 \x01(\v2\x16.quiesce.v1.BatchStartR\x05start\x12\x14\n" +
+	"\x05first\x18\x04 \x01(\x03R\x05first\x12\x1d\n" +
+	"\n" +
+	"started_at\x18\x05 \x01(\x03R\tstartedAt\x12\x19\n" +
+	"\bended_at\x18\x06 \x01(\x03R\aendedAt\x12,\n" +
+	"\x06rounds\x18\a \x03(\v2\x14.quiesce.v1.RoundRowR\x06rounds\x12/\n" +
+	"\afeeders\x18\b \x03(\v2\x15.quiesce.v1.FeederRowR\afeeders\x12\x16\n" +
+	"\x06paused\x18\t \x01(\bR\x06paused\x12*\n" +
+	"\x06policy\x18\n" +
+	" \x01(\v2\x12.quiesce.v1.PolicyR\x06policy\x123\n" +
+	"\tdeadlines\x18\v \x01(\v2\x15.quiesce.v1.DeadlinesR\tdeadlines\x12\x16\n" +
+	"\x06window\x18\f \x01(\rR\x06window\x12#\n" +
+	"\rlast_progress\x18\r \x01(\x03R\flastProgress\x12\x1d\n" +
+	"\n" +
+	"last_event\x18\x0e \x01(\x03R\tlastEvent\x12\x1b\n" +
+	"\tlast_done\x18\x0f \x01(\rR\blastDone\x12!\n" +
+	"\ffailure_seen\x18\x10 \x01(\bR\vfailureSeen\x125\n" +
+	"\tclosed_as\x18\x11 \x01(\x0e2\x18.quiesce.v1.Outcome.CodeR\bclosedAs\x12\x16\n" +
+	"\x06reason\x18\x12 \x01(\tR\x06reason\x12\x1a\n" +
+	"\bposition\x18\x13 \x01(\tR\bposition\x12\x16\n" +
+	"\x06causes\x18\x14 \x03(\tR\x06causes\x12\x1a\n" +
+	"\breleased\x18\x15 \x01(\rR\breleased\x12\x16\n" +
+	"\x06cursor\x18\x16 \x01(\x04R\x06cursor\x12\x1f\n" +
+	"\vdone_before\x18\x17 \x01(\rR\n" +
+	"doneBefore\x12\x1d\n" +
+	"\n" +
+	"late_ended\x18\x18 \x01(\rR\tlateEnded\x12\x18\n" +
+	"\adrained\x18\x19 \x01(\bR\adrained\x12'\n" +
+	"\x04ends\x18\x1a \x03(\v2\x13.quiesce.v1.UnitEndR\x04ends\x12,\n" +
+	"\agrowths\x18\x1b \x03(\v2\x12.quiesce.v1.GrowthR\agrowths\x12\x1d\n" +
+	"\n" +
+	"chunk_gaps\x18\x1c \x03(\rR\tchunkGaps\x12\x1b\n" +
+	"\tchunk_oks\x18\x1d \x03(\rR\bchunkOks\x12/\n" +
+	"\x06others\x18\x1e \x03(\v2\x17.quiesce.v1.ChunkCountsR\x06others\x12\x16\n" +
+	"\x06parked\x18\x1f \x01(\rR\x06parked\x12%\n" +
+	"\x0estarted_offset\x18# \x01(\x03R\rstartedOffset\x12\x1b\n" +
+	"\tsealed_at\x18$ \x01(\x03R\bsealedAt\x121\n" +
+	"\x06chunks\x18% \x03(\v2\x19.quiesce.v1.ChunkPositionR\x06chunks\x12\x1f\n" +
+	"\vparked_legs\x18\" \x01(\rR\n" +
+	"parkedLegs\x12=\n" +
+	"\x0eprevious_state\x18  \x01(\x0e2\x16.quiesce.v1.State.CodeR\rpreviousState\x12(\n" +
+	"\x05final\x18! \x01(\v2\x12.quiesce.v1.CountsR\x05final\"\xf8\x02\n" +
+	"\bBatchRow\x12\x16\n" +
+	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1c\n" +
+	"\tbehaviour\x18\x02 \x01(\rR\tbehaviour\x12\x14\n" +
+	"\x05batch\x18\x03 \x01(\tR\x05batch\x12\x10\n" +
+	"\x03now\x18\x04 \x01(\x03R\x03now\x12$\n" +
+	"\x03run\x18\x05 \x01(\v2\x12.quiesce.v1.RunRowR\x03run\x12&\n" +
+	"\x04next\x18\x06 \x01(\v2\x12.quiesce.v1.RunRowR\x04next\x12\x12\n" +
+	"\x04past\x18\a \x03(\tR\x04past\x12'\n" +
+	"\x05audit\x18\b \x01(\v2\x11.quiesce.v1.AuditR\x05audit\x12\x18\n" +
+	"\aversion\x18\t \x01(\x04R\aversion\x123\n" +
+	"\aanswers\x18\n" +
+	" \x03(\v2\x19.quiesce.v1.CommandAnswerR\aanswers\x12\x1a\n" +
+	"\bwatchers\x18\v \x03(\tR\bwatchers\x12\x18\n" +
+	"\agarbage\x18\f \x03(\tR\agarbage\"\xb7\x01\n" +
+	"\x06LegRow\x12\x12\n" +
+	"\x04done\x18\x01 \x01(\fR\x04done\x12\x16\n" +
+	"\x06failed\x18\x02 \x01(\fR\x06failed\x12\x18\n" +
+	"\askipped\x18\x03 \x01(\fR\askipped\x12\x1c\n" +
+	"\tcancelled\x18\x04 \x01(\fR\tcancelled\x12\x1b\n" +
+	"\ttimed_out\x18\x05 \x01(\fR\btimedOut\x12\x12\n" +
+	"\x04lost\x18\x06 \x01(\fR\x04lost\x12\x18\n" +
+	"\aunknown\x18\a \x01(\fR\aunknown\"\xb1\x01\n" +
+	"\bChunkRow\x12\x16\n" +
+	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
+	"\x05round\x18\x02 \x01(\rR\x05round\x12\x12\n" +
+	"\x04legs\x18\x03 \x01(\rR\x04legs\x12$\n" +
+	"\x03leg\x18\x04 \x03(\v2\x12.quiesce.v1.LegRowR\x03leg\x12\x18\n" +
+	"\astarted\x18\x05 \x01(\fR\astarted\x12\x19\n" +
+	"\x05limit\x18\x06 \x01(\rH\x00R\x05limit\x88\x01\x01B\b\n" +
+	"\x06_limitB*Z(github.com/quiesce/quiesce/codecs;codecsb\x06proto3"
 
 var (
 	file_batch_row_proto_rawDescOnce sync.Once
@@ -714,52 +1150,51 @@ func file_batch_row_proto_rawDescGZIP() []byte {
 	return file_batch_row_proto_rawDescData
 }
 
-var file_batch_row_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_batch_row_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_batch_row_proto_goTypes = []any{
-	(*BatchRow)(nil),      // 0: quiesce.v1.BatchRow
-	(*FeederSeal)(nil),    // 1: quiesce.v1.FeederSeal
-	(*UnitReports)(nil),   // 2: quiesce.v1.UnitReports
-	(*OutcomeSet)(nil),    // 3: quiesce.v1.OutcomeSet
-	(*ParkedReports)(nil), // 4: quiesce.v1.ParkedReports
-	nil,                   // 5: quiesce.v1.BatchRow.LabelsEntry
-	(State_Code)(0),       // 6: quiesce.v1.State.Code
-	(*TopologyRef)(nil),   // 7: quiesce.v1.TopologyRef
-	(*Leg)(nil),           // 8: quiesce.v1.Leg
-	(*Policy)(nil),        // 9: quiesce.v1.Policy
-	(*Deadlines)(nil),     // 10: quiesce.v1.Deadlines
-	(*Owner)(nil),         // 11: quiesce.v1.Owner
-	(*Subscription)(nil),  // 12: quiesce.v1.Subscription
-	(*CommandAnswer)(nil), // 13: quiesce.v1.CommandAnswer
-	(*Audit)(nil),         // 14: quiesce.v1.Audit
-	(*ChunkPosition)(nil), // 15: quiesce.v1.ChunkPosition
-	(*UnitSet)(nil),       // 16: quiesce.v1.UnitSet
-	(Outcome_Code)(0),     // 17: quiesce.v1.Outcome.Code
+	(*FeederRow)(nil),     // 0: quiesce.v1.FeederRow
+	(*RoundRow)(nil),      // 1: quiesce.v1.RoundRow
+	(*ChunkCounts)(nil),   // 2: quiesce.v1.ChunkCounts
+	(*UnitEnd)(nil),       // 3: quiesce.v1.UnitEnd
+	(*Growth)(nil),        // 4: quiesce.v1.Growth
+	(*RunRow)(nil),        // 5: quiesce.v1.RunRow
+	(*BatchRow)(nil),      // 6: quiesce.v1.BatchRow
+	(*LegRow)(nil),        // 7: quiesce.v1.LegRow
+	(*ChunkRow)(nil),      // 8: quiesce.v1.ChunkRow
+	(State_Code)(0),       // 9: quiesce.v1.State.Code
+	(*BatchStart)(nil),    // 10: quiesce.v1.BatchStart
+	(*Policy)(nil),        // 11: quiesce.v1.Policy
+	(*Deadlines)(nil),     // 12: quiesce.v1.Deadlines
+	(Outcome_Code)(0),     // 13: quiesce.v1.Outcome.Code
+	(*ChunkPosition)(nil), // 14: quiesce.v1.ChunkPosition
+	(*Counts)(nil),        // 15: quiesce.v1.Counts
+	(*Audit)(nil),         // 16: quiesce.v1.Audit
+	(*CommandAnswer)(nil), // 17: quiesce.v1.CommandAnswer
 }
 var file_batch_row_proto_depIdxs = []int32{
-	6,  // 0: quiesce.v1.BatchRow.state:type_name -> quiesce.v1.State.Code
-	6,  // 1: quiesce.v1.BatchRow.previous_state:type_name -> quiesce.v1.State.Code
-	7,  // 2: quiesce.v1.BatchRow.topology:type_name -> quiesce.v1.TopologyRef
-	1,  // 3: quiesce.v1.BatchRow.seals:type_name -> quiesce.v1.FeederSeal
-	8,  // 4: quiesce.v1.BatchRow.legs:type_name -> quiesce.v1.Leg
-	2,  // 5: quiesce.v1.BatchRow.units:type_name -> quiesce.v1.UnitReports
-	3,  // 6: quiesce.v1.BatchRow.done:type_name -> quiesce.v1.OutcomeSet
-	4,  // 7: quiesce.v1.BatchRow.parked:type_name -> quiesce.v1.ParkedReports
-	9,  // 8: quiesce.v1.BatchRow.policy:type_name -> quiesce.v1.Policy
-	10, // 9: quiesce.v1.BatchRow.deadlines:type_name -> quiesce.v1.Deadlines
-	5,  // 10: quiesce.v1.BatchRow.labels:type_name -> quiesce.v1.BatchRow.LabelsEntry
-	11, // 11: quiesce.v1.BatchRow.owner:type_name -> quiesce.v1.Owner
-	12, // 12: quiesce.v1.BatchRow.notify:type_name -> quiesce.v1.Subscription
-	13, // 13: quiesce.v1.BatchRow.answers:type_name -> quiesce.v1.CommandAnswer
-	14, // 14: quiesce.v1.BatchRow.audit:type_name -> quiesce.v1.Audit
-	15, // 15: quiesce.v1.BatchRow.chunks:type_name -> quiesce.v1.ChunkPosition
-	16, // 16: quiesce.v1.UnitReports.set:type_name -> quiesce.v1.UnitSet
-	17, // 17: quiesce.v1.OutcomeSet.outcome:type_name -> quiesce.v1.Outcome.Code
-	3,  // 18: quiesce.v1.ParkedReports.done:type_name -> quiesce.v1.OutcomeSet
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	9,  // 0: quiesce.v1.RunRow.state:type_name -> quiesce.v1.State.Code
+	10, // 1: quiesce.v1.RunRow.start:type_name -> quiesce.v1.BatchStart
+	1,  // 2: quiesce.v1.RunRow.rounds:type_name -> quiesce.v1.RoundRow
+	0,  // 3: quiesce.v1.RunRow.feeders:type_name -> quiesce.v1.FeederRow
+	11, // 4: quiesce.v1.RunRow.policy:type_name -> quiesce.v1.Policy
+	12, // 5: quiesce.v1.RunRow.deadlines:type_name -> quiesce.v1.Deadlines
+	13, // 6: quiesce.v1.RunRow.closed_as:type_name -> quiesce.v1.Outcome.Code
+	3,  // 7: quiesce.v1.RunRow.ends:type_name -> quiesce.v1.UnitEnd
+	4,  // 8: quiesce.v1.RunRow.growths:type_name -> quiesce.v1.Growth
+	2,  // 9: quiesce.v1.RunRow.others:type_name -> quiesce.v1.ChunkCounts
+	14, // 10: quiesce.v1.RunRow.chunks:type_name -> quiesce.v1.ChunkPosition
+	9,  // 11: quiesce.v1.RunRow.previous_state:type_name -> quiesce.v1.State.Code
+	15, // 12: quiesce.v1.RunRow.final:type_name -> quiesce.v1.Counts
+	5,  // 13: quiesce.v1.BatchRow.run:type_name -> quiesce.v1.RunRow
+	5,  // 14: quiesce.v1.BatchRow.next:type_name -> quiesce.v1.RunRow
+	16, // 15: quiesce.v1.BatchRow.audit:type_name -> quiesce.v1.Audit
+	17, // 16: quiesce.v1.BatchRow.answers:type_name -> quiesce.v1.CommandAnswer
+	7,  // 17: quiesce.v1.ChunkRow.leg:type_name -> quiesce.v1.LegRow
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_batch_row_proto_init() }
@@ -767,15 +1202,16 @@ func file_batch_row_proto_init() {
 	if File_batch_row_proto != nil {
 		return
 	}
-	file_quiesce_proto_init()
 	file_job_row_proto_init()
+	file_quiesce_proto_init()
+	file_batch_row_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_batch_row_proto_rawDesc), len(file_batch_row_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1459,6 +1459,7 @@ type BatchReport struct {
 	Timing        *Timing                `protobuf:"bytes,5,opt,name=timing,proto3" json:"timing,omitempty"`
 	Children      *Children              `protobuf:"bytes,6,opt,name=children,proto3" json:"children,omitempty"`
 	Feeder        uint32                 `protobuf:"varint,7,opt,name=feeder,proto3" json:"feeder,omitempty"` // whose root index space the items are in
+	Legs          uint32                 `protobuf:"varint,8,opt,name=legs,proto3" json:"legs,omitempty"`     // of the topology, as START says; 0 = 1
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1538,6 +1539,13 @@ func (x *BatchReport) GetChildren() *Children {
 func (x *BatchReport) GetFeeder() uint32 {
 	if x != nil {
 		return x.Feeder
+	}
+	return 0
+}
+
+func (x *BatchReport) GetLegs() uint32 {
+	if x != nil {
+		return x.Legs
 	}
 	return 0
 }
@@ -2017,6 +2025,7 @@ type SubjobsCompleted struct {
 	Round         uint32                 `protobuf:"varint,2,opt,name=round,proto3" json:"round,omitempty"`
 	Items         []*ReportItem          `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"` // ranges by outcome; first outcomes only
 	Timing        *Timing                `protobuf:"bytes,4,opt,name=timing,proto3" json:"timing,omitempty"`
+	Timings       []*Timing              `protobuf:"bytes,7,rep,name=timings,proto3" json:"timings,omitempty"` // of the reports, to be merged
 	Owner         *Owner                 `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
 	Queue         string                 `protobuf:"bytes,6,opt,name=queue,proto3" json:"queue,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2077,6 +2086,13 @@ func (x *SubjobsCompleted) GetItems() []*ReportItem {
 func (x *SubjobsCompleted) GetTiming() *Timing {
 	if x != nil {
 		return x.Timing
+	}
+	return nil
+}
+
+func (x *SubjobsCompleted) GetTimings() []*Timing {
+	if x != nil {
+		return x.Timings
 	}
 	return nil
 }
@@ -2213,6 +2229,8 @@ type TaskOutcome struct {
 	Reporter      string                 `protobuf:"bytes,6,opt,name=reporter,proto3" json:"reporter,omitempty"`
 	At            int64                  `protobuf:"varint,7,opt,name=at,proto3" json:"at,omitempty"` // append time of the report, ms
 	Leg           uint32                 `protobuf:"varint,8,opt,name=leg,proto3" json:"leg,omitempty"`
+	Last          uint32                 `protobuf:"varint,9,opt,name=last,proto3" json:"last,omitempty"` // of a range from index on; 0 = index alone
+	Feeder        uint32                 `protobuf:"varint,10,opt,name=feeder,proto3" json:"feeder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2303,6 +2321,20 @@ func (x *TaskOutcome) GetLeg() uint32 {
 	return 0
 }
 
+func (x *TaskOutcome) GetLast() uint32 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *TaskOutcome) GetFeeder() uint32 {
+	if x != nil {
+		return x.Feeder
+	}
+	return 0
+}
+
 type Dispatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
@@ -2311,6 +2343,7 @@ type Dispatch struct {
 	Lo            uint32                 `protobuf:"varint,4,opt,name=lo,proto3" json:"lo,omitempty"`
 	Hi            uint32                 `protobuf:"varint,5,opt,name=hi,proto3" json:"hi,omitempty"` // exclusive
 	Chunks        []*ChunkPosition       `protobuf:"bytes,6,rep,name=chunks,proto3" json:"chunks,omitempty"`
+	Only          []byte                 `protobuf:"bytes,7,opt,name=only,proto3" json:"only,omitempty"` // roaring: the indexes of [lo, hi) to release; absent = all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2383,6 +2416,13 @@ func (x *Dispatch) GetHi() uint32 {
 func (x *Dispatch) GetChunks() []*ChunkPosition {
 	if x != nil {
 		return x.Chunks
+	}
+	return nil
+}
+
+func (x *Dispatch) GetOnly() []byte {
+	if x != nil {
+		return x.Only
 	}
 	return nil
 }
@@ -2611,7 +2651,7 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x03run\x18\x02 \x01(\fR\x03run\"Q\n" +
 	"\bChildren\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12/\n" +
-	"\x05chunk\x18\x02 \x01(\v2\x19.quiesce.v1.ChunkPositionR\x05chunk\"\xf5\x01\n" +
+	"\x05chunk\x18\x02 \x01(\v2\x19.quiesce.v1.ChunkPositionR\x05chunk\"\x89\x02\n" +
 	"\vBatchReport\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\rR\x05round\x12\x1a\n" +
@@ -2619,7 +2659,8 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x05items\x18\x04 \x03(\v2\x16.quiesce.v1.ReportItemR\x05items\x12*\n" +
 	"\x06timing\x18\x05 \x01(\v2\x12.quiesce.v1.TimingR\x06timing\x120\n" +
 	"\bchildren\x18\x06 \x01(\v2\x14.quiesce.v1.ChildrenR\bchildren\x12\x16\n" +
-	"\x06feeder\x18\a \x01(\rR\x06feeder\"\x89\x02\n" +
+	"\x06feeder\x18\a \x01(\rR\x06feeder\x12\x12\n" +
+	"\x04legs\x18\b \x01(\rR\x04legs\"\x89\x02\n" +
 	"\bBatchEnd\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12$\n" +
 	"\x04unit\x18\x02 \x01(\v2\x10.quiesce.v1.UnitR\x04unit\x12\x1a\n" +
@@ -2674,12 +2715,13 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x06notify\x18\x11 \x03(\v2\x18.quiesce.v1.SubscriptionR\x06notify\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd3\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x81\x02\n" +
 	"\x10SubjobsCompleted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\rR\x05round\x12,\n" +
 	"\x05items\x18\x03 \x03(\v2\x16.quiesce.v1.ReportItemR\x05items\x12*\n" +
-	"\x06timing\x18\x04 \x01(\v2\x12.quiesce.v1.TimingR\x06timing\x12'\n" +
+	"\x06timing\x18\x04 \x01(\v2\x12.quiesce.v1.TimingR\x06timing\x12,\n" +
+	"\atimings\x18\a \x03(\v2\x12.quiesce.v1.TimingR\atimings\x12'\n" +
 	"\x05owner\x18\x05 \x01(\v2\x11.quiesce.v1.OwnerR\x05owner\x12\x14\n" +
 	"\x05queue\x18\x06 \x01(\tR\x05queue\"\xc7\x02\n" +
 	"\vBatchStatus\x12\x10\n" +
@@ -2691,7 +2733,7 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x05round\x18\x06 \x01(\rR\x05round\x123\n" +
 	"\btopology\x18\a \x01(\v2\x17.quiesce.v1.TopologyRefR\btopology\x12 \n" +
 	"\vquarantined\x18\b \x01(\bR\vquarantined\x12\x12\n" +
-	"\x04mode\x18\t \x01(\tR\x04mode\"\xdd\x01\n" +
+	"\x04mode\x18\t \x01(\tR\x04mode\"\x89\x02\n" +
 	"\vTaskOutcome\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x122\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x18.quiesce.v1.Outcome.CodeR\aoutcome\x12\x16\n" +
@@ -2700,14 +2742,18 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x05round\x18\x05 \x01(\rR\x05round\x12\x1a\n" +
 	"\breporter\x18\x06 \x01(\tR\breporter\x12\x0e\n" +
 	"\x02at\x18\a \x01(\x03R\x02at\x12\x10\n" +
-	"\x03leg\x18\b \x01(\rR\x03leg\"\x9b\x01\n" +
+	"\x03leg\x18\b \x01(\rR\x03leg\x12\x12\n" +
+	"\x04last\x18\t \x01(\rR\x04last\x12\x16\n" +
+	"\x06feeder\x18\n" +
+	" \x01(\rR\x06feeder\"\xaf\x01\n" +
 	"\bDispatch\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\rR\x05round\x12\x14\n" +
 	"\x05queue\x18\x03 \x01(\tR\x05queue\x12\x0e\n" +
 	"\x02lo\x18\x04 \x01(\rR\x02lo\x12\x0e\n" +
 	"\x02hi\x18\x05 \x01(\rR\x02hi\x121\n" +
-	"\x06chunks\x18\x06 \x03(\v2\x19.quiesce.v1.ChunkPositionR\x06chunks\"\x8b\x01\n" +
+	"\x06chunks\x18\x06 \x03(\v2\x19.quiesce.v1.ChunkPositionR\x06chunks\x12\x12\n" +
+	"\x04only\x18\a \x01(\fR\x04only\"\x8b\x01\n" +
 	"\n" +
 	"DeadLetter\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
@@ -2796,18 +2842,19 @@ var file_quiesce_proto_depIdxs = []int32{
 	11, // 26: quiesce.v1.BatchEvent.notify:type_name -> quiesce.v1.Subscription
 	17, // 27: quiesce.v1.SubjobsCompleted.items:type_name -> quiesce.v1.ReportItem
 	18, // 28: quiesce.v1.SubjobsCompleted.timing:type_name -> quiesce.v1.Timing
-	10, // 29: quiesce.v1.SubjobsCompleted.owner:type_name -> quiesce.v1.Owner
-	1,  // 30: quiesce.v1.BatchStatus.state:type_name -> quiesce.v1.State.Code
-	9,  // 31: quiesce.v1.BatchStatus.deadlines:type_name -> quiesce.v1.Deadlines
-	8,  // 32: quiesce.v1.BatchStatus.policy:type_name -> quiesce.v1.Policy
-	4,  // 33: quiesce.v1.BatchStatus.topology:type_name -> quiesce.v1.TopologyRef
-	0,  // 34: quiesce.v1.TaskOutcome.outcome:type_name -> quiesce.v1.Outcome.Code
-	16, // 35: quiesce.v1.Dispatch.chunks:type_name -> quiesce.v1.ChunkPosition
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	18, // 29: quiesce.v1.SubjobsCompleted.timings:type_name -> quiesce.v1.Timing
+	10, // 30: quiesce.v1.SubjobsCompleted.owner:type_name -> quiesce.v1.Owner
+	1,  // 31: quiesce.v1.BatchStatus.state:type_name -> quiesce.v1.State.Code
+	9,  // 32: quiesce.v1.BatchStatus.deadlines:type_name -> quiesce.v1.Deadlines
+	8,  // 33: quiesce.v1.BatchStatus.policy:type_name -> quiesce.v1.Policy
+	4,  // 34: quiesce.v1.BatchStatus.topology:type_name -> quiesce.v1.TopologyRef
+	0,  // 35: quiesce.v1.TaskOutcome.outcome:type_name -> quiesce.v1.Outcome.Code
+	16, // 36: quiesce.v1.Dispatch.chunks:type_name -> quiesce.v1.ChunkPosition
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_quiesce_proto_init() }

@@ -24,6 +24,7 @@ const (
 	reportReporter = 3<<3 | length
 	reportItems    = 4<<3 | length
 	reportFeeder   = 7<<3 | varint
+	reportLegs     = 8<<3 | varint
 
 	itemFirst   = 1<<3 | varint
 	itemLast    = 2<<3 | varint
@@ -76,6 +77,8 @@ func decodeReport(v []byte) (r *BatchReport, run, reporter []byte, ok bool) {
 			r.Round, ok = uint32(x), true
 		case reportFeeder:
 			r.Feeder, ok = uint32(x), true
+		case reportLegs:
+			r.Legs, ok = uint32(x), true
 		}
 		if !ok {
 			return nil, nil, nil, false
@@ -107,7 +110,7 @@ func countItems(v []byte) int {
 				return -1
 			}
 			v = v[x:]
-		case reportRound, reportFeeder:
+		case reportRound, reportFeeder, reportLegs:
 		default:
 			return -1
 		}

@@ -23,7 +23,8 @@ func appendReport(b []byte, r *BatchReport) (out []byte, ok bool) {
 		b = protowire.AppendVarint(b, uint64(itemBytes(it)))
 		b = appendItem(b, it)
 	}
-	return appendNumber(b, reportFeeder, uint64(r.Feeder)), true
+	b = appendNumber(b, reportFeeder, uint64(r.Feeder))
+	return appendNumber(b, reportLegs, uint64(r.Legs)), true
 }
 
 func appendItem(b []byte, it *ReportItem) []byte {
@@ -81,7 +82,7 @@ func appendText(b []byte, tag uint64, s string) []byte {
 
 // reportBytes bounds the length of what appendReport appends.
 func reportBytes(r *BatchReport) int {
-	n := len(r.Run) + len(r.Reporter) + 24
+	n := len(r.Run) + len(r.Reporter) + 30
 	for _, it := range r.Items {
 		if it != nil {
 			n += 6 + itemBytes(it)

@@ -64,7 +64,7 @@ func (c checker) batchSeal(m *BatchSeal) {
 
 // plainReport says quickly, and without an allocation, that a report is right; false = not known.
 func plainReport(m *BatchReport) bool {
-	if !isID(m.Run) || m.Feeder >= MaxFeeders || len(m.Items) == 0 || len(m.Reporter) > maxText {
+	if !isID(m.Run) || m.Feeder >= MaxFeeders || m.Legs > MaxLegs || len(m.Items) == 0 || len(m.Reporter) > maxText {
 		return false
 	}
 	chunks := 0
@@ -85,6 +85,9 @@ func (c checker) batchReport(m *BatchReport) {
 	c.id("run", m.Run)
 	if m.Feeder >= MaxFeeders {
 		c.bad("feeder", "feeders are numbered from 0 to at most "+itoa(MaxFeeders-1))
+	}
+	if m.Legs > MaxLegs {
+		c.bad("legs", "more than "+itoa(MaxLegs))
 	}
 	c.text("reporter", m.Reporter, maxText)
 	if len(m.Items) == 0 && m.Children == nil {

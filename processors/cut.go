@@ -121,6 +121,9 @@ func (p *part) closeCut() (*cut, error) {
 		c.to = &to
 		c.add(row{codecs.PositionKey, to.encode(p.claim)})
 	}
+	if err := p.summarize(c); err != nil {
+		return nil, err
+	}
 	order := []bool{false, true} // header rows first
 	if p.off.partsFirst {
 		order = []bool{true, false}

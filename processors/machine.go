@@ -52,3 +52,10 @@ type Machine interface {
 	// MaxRowBytes bounds every row of the machine, header or part.
 	MaxRowBytes() int
 }
+
+// Cutter is a Machine with something to say once per row and cut, however many events the cut took.
+type Cutter interface {
+	// Cut appends such messages. It is called for a header row that a cut is about to write; what it says must not be in
+	// the bytes of the row, for another owner may cut elsewhere.
+	Cut(row Row, out []codecs.Message) []codecs.Message
+}

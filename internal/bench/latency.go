@@ -19,7 +19,7 @@ const warmUp = 20
 func latency(ctx context.Context, f *field, r *Result) error {
 	begin := now()
 	var took []time.Duration
-	err := f.controller(ctx, batch.New(), func(ctx context.Context) error {
+	err := f.controller(ctx, batch.New(batch.Config{}), func(ctx context.Context) error {
 		p, err := newProbe(f)
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ func (t timed) Decode(rec *codecs.Record, ev *codecs.Event) error {
 func quiesce(ctx context.Context, f *field) (measure, error) {
 	var watch stopwatch
 	var m measure
-	err := f.controller(ctx, timed{batch.New(), &watch}, func(ctx context.Context) error {
+	err := f.controller(ctx, timed{batch.New(batch.Config{}), &watch}, func(ctx context.Context) error {
 		if err := awaitResults(ctx, f.bootstrap, f.topic(codecs.TopicEvents), f.cfg.Batches); err != nil {
 			return err
 		}

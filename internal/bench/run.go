@@ -121,7 +121,7 @@ func throughput(ctx context.Context, f *field, r *Result, withPlain bool) error 
 		m, err := quiet(func() (measure, error) { return run(ctx, f) })
 		return ratio(m.seconds, q.seconds), err
 	}
-	if r.RatioFloor, err = against(func(ctx context.Context, f *field) (measure, error) { return floor(ctx, f, batch.New()) }); err != nil {
+	if r.RatioFloor, err = against(func(ctx context.Context, f *field) (measure, error) { return floor(ctx, f, batch.New(batch.Config{})) }); err != nil {
 		return err
 	}
 	if r.RatioRaw, err = against(raw); err != nil {

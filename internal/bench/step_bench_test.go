@@ -23,10 +23,10 @@ func BenchmarkStep(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
-	s := newStepper(batch.New())
+	s := newStepper(batch.New(batch.Config{}))
 	for i := range b.N {
 		if i%len(recs) == 0 {
-			s = newStepper(batch.New())
+			s = newStepper(batch.New(batch.Config{}))
 		}
 		if _, err := s.step(recs[i%len(recs)]); err != nil {
 			b.Fatal(err)

@@ -30,7 +30,7 @@ func (a *app) replayCommand() *cobra.Command {
 func machineOf(cmd *cobra.Command, role string) (processors.Machine, error) {
 	switch role {
 	case codecs.GroupController:
-		return batch.New(), nil
+		return batch.New(batch.Config{}), nil
 	case codecs.GroupWorkflow:
 		return job.New(job.Config{})
 	}

@@ -78,7 +78,7 @@ func (n *Node) start(ctx context.Context) error {
 
 func (n *Node) startController(ctx context.Context) error {
 	p, err := processors.New(processors.Config{
-		Bootstrap: n.cfg.Bootstrap, Prefix: n.cfg.Prefix, Machine: batch.New(), DataDir: n.cfg.DataDir, InstanceID: n.cfg.InstanceID,
+		Bootstrap: n.cfg.Bootstrap, Prefix: n.cfg.Prefix, Machine: batch.New(batch.Config{}), DataDir: n.cfg.DataDir, InstanceID: n.cfg.InstanceID,
 		Logger: n.cfg.Log, Registerer: n.registry, Security: n.cfg.Security,
 	})
 	if err != nil {

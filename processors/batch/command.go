@@ -1,162 +1,200 @@
 package batch
 
 import (
+	"fmt"
 	"slices"
-
-	"github.com/RoaringBitmap/roaring/v2"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/quiesce/quiesce/codecs"
 )
 
-// maxAnswers is how many answers to commands a row keeps.
-const maxAnswers = 32
-
-const verbRepair = "repair"
-
-// command acts once for each id and keeps its answer.
+// command applies a command once and keeps its answer. Commands are absolute: they say what shall be.
 func (s *step) command(d *codecs.BatchCommand) {
-	for _, a := range s.p.Answers {
-		if a.Id == d.Id {
-			return
-		}
+	r := s.r
+	id := d.Id
+	if id == "" {
+		id = s.ev.ID
 	}
-	reason := ""
-	switch run := d.Args.GetRun(); {
-	case s.p.Run == "":
-		reason = "the batch has not started"
-	case run != "" && run != s.p.Run:
-		reason = "the current run is " + s.p.Run
-	case d.Expect != 0 && d.Expect != s.p.Version:
-		reason = "the batch has another version"
-	default:
-		reason = s.act(d)
+	if slices.ContainsFunc(r.Answers, func(a *codecs.CommandAnswer) bool { return a.Id == id }) {
+		s.audit().Duplicates++
+		return
 	}
-	s.p.Answers = append(s.p.Answers, &codecs.CommandAnswer{Id: d.Id, Verb: d.Verb, Applied: reason == "", Reason: reason, At: s.p.Now})
-	if n := len(s.p.Answers); n > maxAnswers {
-		s.p.Answers = s.p.Answers[n-maxAnswers:]
+	reason := s.refused(d)
+	if reason == "" {
+		reason = verbs[d.Verb](s, r.run, d.Args)
+	}
+	if reason == "" && d.Verb != verbWatch {
+		r.Version++
+	}
+	r.Answers = append(r.Answers, &codecs.CommandAnswer{Id: clip(id), Verb: clip(d.Verb), Applied: reason == "", Reason: reason, At: r.Now})
+	if n := len(r.Answers) - maxAnswers; n > 0 {
+		r.Answers = r.Answers[n:]
+	}
+	if reason == "" && r.run != nil {
+		s.evaluate()
 	}
 }
 
-// act does what the verb says; a text is why it has no effect.
-func (s *step) act(d *codecs.BatchCommand) string {
-	args := d.Args
-	switch d.Verb {
-	case verbRepair, "reevaluate":
-		return "" // judged after every event
-	case "redrive":
-		return s.redrive(args)
-	case "gc":
-		if s.active() {
-			return "the batch has not ended"
-		}
-		s.collect()
-		return ""
-	case "watch":
-		s.watch(args.GetWatcher())
-		return ""
-	}
-	if !s.active() {
-		return "the batch is " + s.p.State.String()
-	}
-	switch d.Verb {
-	case "cancel":
-		s.closeOpen(codecs.Cancelled)
-		s.end(codecs.State_cancelled, args.GetReason())
-	case "pause":
-		s.p.Paused = true
-	case "resume":
-		s.p.Paused = false
-	case "extend":
-		return s.extend(args)
-	case "policy":
-		if args.GetPolicy() == nil {
-			return "no policy"
-		}
-		s.p.Policy = args.Policy
-	case "window":
-		s.p.Window = args.GetWindow()
-	case "inconsistent":
-		s.end(codecs.State_inconsistent, args.GetDifference())
-	default:
-		return "unknown verb " + d.Verb
-	}
-	return ""
-}
-
-// extend sets the deadlines that are named; the others stay.
-func (s *step) extend(args *codecs.CommandArgs) string {
-	d := args.GetDeadlines()
-	if d == nil && args.GetOnDeadline() == "" {
-		return "no deadline"
-	}
-	next := &codecs.Deadlines{} // a new value: messages may still point to the old one
-	if s.p.Deadlines != nil {
-		next = proto.Clone(s.p.Deadlines).(*codecs.Deadlines)
-	}
-	s.p.Deadlines = next
-	set := func(field *int64, v int64) {
-		if v != 0 {
-			*field = v
-		}
-	}
-	set(&s.p.Deadlines.SealBy, d.GetSealBy())
-	set(&s.p.Deadlines.CompleteBy, d.GetCompleteBy())
-	set(&s.p.Deadlines.NoProgressFor, d.GetNoProgressFor())
-	if o := args.GetOnDeadline(); o != "" {
-		s.p.OnDeadline = o
-	}
-	return ""
-}
-
-// redrive opens the next round: tasks with these outcomes become pending again.
-func (s *step) redrive(args *codecs.CommandArgs) string {
+// refused says why a command cannot be looked at.
+func (s *step) refused(d *codecs.BatchCommand) string {
+	r := s.r
+	run := d.Args.GetRun()
 	switch {
-	case s.active():
-		return "the batch has not ended"
-	case s.p.State == codecs.State_inconsistent || s.p.State == codecs.State_collected:
-		return "the run is " + s.p.State.String()
-	case !s.sealed():
-		return "the number of tasks is not known"
-	case s.p.Mode != modeLedger:
-		return "mode " + s.p.Mode + " does not know which tasks failed"
+	case verbs[d.Verb] == nil:
+		return fmt.Sprintf("unknown verb %q", d.Verb)
+	case d.Expect != 0 && d.Expect != r.Version:
+		return fmt.Sprintf("version is %d, not %d", r.Version, d.Expect)
+	case d.Verb == verbWatch:
+		return ""
+	case r.run == nil || r.run.Start == nil:
+		return "no such batch"
+	case run != "" && run != r.run.Run:
+		return fmt.Sprintf("run %s is not the current one, %s is", run, r.run.Run)
 	}
-	names := args.GetOutcomes()
-	opened := uint64(0)
-	for _, o := range []codecs.Outcome_Code{codecs.Failed, codecs.TimedOut, codecs.Lost, codecs.Cancelled} {
-		if len(names) > 0 && !slices.Contains(names, o.String()) {
-			continue
-		}
-		opened += s.tasks[o].GetCardinality()
-		again := s.tasks[o].Clone()
-		for i := range s.legs {
-			s.legs[i].all.AndNot(again)
-			s.legs[i].by.each(func(set *roaring.Bitmap) { set.AndNot(again) })
-		}
-		s.tasks.of(o).Clear()
-	}
-	if opened == 0 && s.attempted() {
-		return "no task has such an outcome"
-	}
-	s.p.PreviousState, s.p.State = s.p.State, codecs.State_sealed
-	s.p.Round++
-	s.p.FirstFailure, s.p.EndedAt, s.p.Reason, s.p.LastProgressAt = false, 0, "", s.p.Now
-	if d := s.p.Deadlines; d != nil && d.CompleteBy > 0 && d.CompleteBy <= s.p.Now {
-		s.p.Deadlines = proto.Clone(d).(*codecs.Deadlines)
-		s.p.Deadlines.CompleteBy = 0
-	}
-	s.releaseAgain()
 	return ""
 }
 
-// watch lets a job's row be told the end, or tells it at once.
-func (s *step) watch(key string) {
-	if key == "" || slices.Contains(s.p.Watchers, key) {
-		return
+const verbWatch = "watch"
+
+// verbs return a reason when the command is refused. Filled in init, because redrive leads back here.
+var verbs map[string]func(*step, *life, *codecs.CommandArgs) string
+
+func init() {
+	verbs = map[string]func(*step, *life, *codecs.CommandArgs) string{
+		"cancel":       (*step).cancel,
+		"pause":        func(s *step, l *life, _ *codecs.CommandArgs) string { return s.pause(l, true) },
+		"resume":       func(s *step, l *life, _ *codecs.CommandArgs) string { return s.pause(l, false) },
+		"extend":       (*step).extend,
+		"policy":       (*step).policy,
+		"redrive":      (*step).redrive,
+		"reevaluate":   (*step).reevaluate,
+		"repair":       func(*step, *life, *codecs.CommandArgs) string { return "" },
+		"gc":           (*step).gc,
+		"inconsistent": (*step).inconsistent,
+		verbWatch:      (*step).watch,
 	}
-	if s.active() {
-		s.p.Watchers = append(s.p.Watchers, key)
-		return
+}
+
+func ended(l *life) string {
+	if l.open() != nil {
+		return ""
 	}
-	s.tellOwner(key)
+	return "the batch has ended: " + l.State.String()
+}
+
+func (s *step) cancel(l *life, a *codecs.CommandArgs) string {
+	if reason := ended(l); reason != "" {
+		return reason
+	}
+	reason := clip(a.GetReason())
+	if reason == "" {
+		reason = "cancelled"
+	}
+	s.finish(codecs.State_cancelled, codecs.Cancelled, reason)
+	return ""
+}
+
+// pause stops the release of tasks and defers completion until resume.
+func (s *step) pause(l *life, on bool) string {
+	if reason := ended(l); reason != "" {
+		return reason
+	}
+	if l.Paused && !on {
+		l.LastProgress = s.r.Now // it was not idle, it was not allowed
+	}
+	l.Paused = on
+	return ""
+}
+
+// extend sets deadlines; what is absent stays.
+func (s *step) extend(l *life, a *codecs.CommandArgs) string {
+	if reason := ended(l); reason != "" {
+		return reason
+	}
+	if a.GetDeadlines() == nil && a.GetOnDeadline() == "" {
+		return "/deadlines: missing"
+	}
+	if a.OnDeadline != "" {
+		l.Start.OnDeadline = clip(a.OnDeadline)
+	}
+	if d := a.Deadlines; d != nil {
+		now := absolute(d, s.r.Now)
+		keep := func(to *int64, v int64) {
+			if v > 0 {
+				*to = v
+			}
+		}
+		keep(&l.Deadlines.SealBy, now.SealBy)
+		keep(&l.Deadlines.CompleteBy, now.CompleteBy)
+		keep(&l.Deadlines.NoProgressFor, now.NoProgressFor)
+	}
+	return ""
+}
+
+// policy changes the failure policy, or the window of a queue batch, while it runs.
+func (s *step) policy(l *life, a *codecs.CommandArgs) string {
+	if reason := ended(l); reason != "" {
+		return reason
+	}
+	if a.GetPolicy() == nil && a.GetWindow() == 0 {
+		return "/policy, /window: one must be given"
+	}
+	if a.Policy != nil {
+		l.Policy = clone(a.Policy)
+	}
+	if a.Window > 0 {
+		l.Window = a.Window
+	}
+	return ""
+}
+
+// reevaluate judges the batch again from what is durable. It leaves INCONSISTENT only when every cause is gone.
+func (s *step) reevaluate(l *life, _ *codecs.CommandArgs) string {
+	if l.State != codecs.State_inconsistent {
+		return ended(l)
+	}
+	if len(l.Causes) > 0 {
+		return "still inconsistent: " + l.Causes[0]
+	}
+	return s.reopen(l)
+}
+
+// inconsistent records, or with no difference clears, what a watchdog found.
+func (s *step) inconsistent(l *life, a *codecs.CommandArgs) string {
+	if a.GetDifference() == "" {
+		l.Causes = slices.DeleteFunc(l.Causes, func(c string) bool { return len(c) > len(watchdog) && c[:len(watchdog)] == watchdog })
+		return ""
+	}
+	s.contradict(watchdog + clip(a.Difference))
+	return ""
+}
+
+const watchdog = "watchdog: "
+
+// gc collects an ended batch before its retention is over.
+func (s *step) gc(l *life, _ *codecs.CommandArgs) string {
+	switch {
+	case l.State == codecs.State_collected:
+		return "the batch is collected"
+	case l.open() != nil:
+		return "the batch is open"
+	}
+	s.collect(l)
+	return ""
+}
+
+// watch remembers a job that awaits the batch, or tells it at once.
+func (s *step) watch(l *life, a *codecs.CommandArgs) string {
+	key := clip(a.GetWatcher())
+	switch {
+	case key == "":
+		return "/watcher: missing"
+	case l != nil && l.Start != nil && l.open() == nil:
+		s.tell(l, key, "")
+	case slices.Contains(s.r.Watchers, key):
+	case len(s.r.Watchers) >= maxWatchers:
+		return fmt.Sprintf("at most %d jobs may await a batch", maxWatchers)
+	default:
+		s.r.Watchers = append(s.r.Watchers, key)
+	}
+	return ""
 }

@@ -1,22 +1,42 @@
-// Package batch is the controller's machine: one row for each batch id, which folds START, seals, reports, ENDs, commands
-// and nudges of the control topic into the state of the batch, and says once how each round of a run ended.
+// Package batch is the pure machine of the controller group: it knows of every batch whether all its tasks have an
+// outcome, exactly once.
 //
-//	            START          all feeders sealed        every task has an outcome
-//	orphan ───▶ open ────────▶ sealed(N) ──────────────▶ completed | completed_with_failures
-//	              │               │
-//	              └───────┬───────┘──▶ failed (policy) | cancelled | expired | inconsistent
-//	                      │
-//	                   redrive: round + 1, sealed again
+//	          START          seal(N)             every task has an outcome
+//	(ORPHAN) -------> OPEN --------> SEALED(N) ---------------------------> COMPLETED | COMPLETED_WITH_FAILURES
+//	                    |               |    policy                         FAILED
+//	                    |               |    command                        CANCELLED
+//	                    +---------------+--- deadline                       EXPIRED
+//	                                         contradiction                  INCONSISTENT
+//	ended --redrive--> SEALED (next round)   ended --retention--> COLLECTED
 //
-// Completion is membership, never cardinality: every index of [0, N) has an outcome on every leg (ledger), or every unit
-// has reported END (markers). Sets make it idempotent and free of order: reports may be repeated and may come before
-// START and before the seal. The first outcome of a task in log order stands.
+// # Rows
+//
+// The header row (key = batch id) holds the life of the batch and absolute counts per chunk. A chunk row (key = batch 0x00
+// run 0x00 chunk) holds the outcomes of 65,536 tasks as sets. Completion is membership: a task counts when its index is
+// below N and in a set, however often it is reported, and an index that is no task never counts.
+//
+// Tasks of feeder f are the indexes 0 .. N_f - 1 of that feeder; its chunks have the ids f<<16 | index>>16.
+//
+// # Replay
+//
+// The runtime may replay a record to a chunk that has not seen it while the header has. The header then must send it to
+// the same chunks as the first time. So it keeps *offsets*: where the run began, where each feeder sealed, where each
+// round began and ended. A report at an offset touches chunks iff its run is known, its round was in force at that
+// offset, and its indexes could be tasks at that offset. What was late, stale or unexpected the first time is so again.
+//
+// # Modes
+//
+// ledger: every index in [0, N) has an outcome on every leg. markers: every unit that START names has reported END, and N
+// is known; reports are optional and name what failed.
 //
 // # Non-obvious
 //
-//   - An index at or above N is unexpected and never counts; one above max_total is unexpected at once.
-//   - In the mode markers, failures are counted from the reports that name the tasks, not from the numbers that ENDs
-//     carry: a record that was executed twice after a crash is counted twice there.
-//   - After the end nothing but redrive changes the outcome sets: what comes then is counted as late.
-//   - Deadlines are compared with the append time of whatever record comes; a nudge is such a record.
+//   - A deadline that has passed at a record's append time is acted on before the record: whether the nudge came early
+//     or late changes nothing.
+//   - Cancel and close are O(1): the header says what all open tasks became; readers derive it.
+//   - Reports before START are kept for the current run and one newer run; START adopts them.
+//   - An index that was reported before the seal and turns out to be >= N is forgotten by its chunk at the seal.
+//   - A second seal with the same values is a duplicate, with other values the batch is INCONSISTENT.
+//   - Redrive: the header zeroes what runs again; a chunk follows when the first report of the round reaches it, and a
+//     reader treats a chunk of an older round as if it had.
 package batch

@@ -1,111 +1,184 @@
 package batch
 
 import (
-	"strconv"
-
-	"google.golang.org/protobuf/proto"
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/quiesce/quiesce/codecs"
 )
 
-// progressEvery is the shortest time in ms between two progress events.
-const progressEvery = 1000
-
-var terminalTypes = map[codecs.State_Code]string{
-	codecs.State_completed:               codecs.TypeBatchCompleted,
-	codecs.State_completed_with_failures: codecs.TypeBatchCompletedWithFailures,
-	codecs.State_failed:                  codecs.TypeBatchFailed,
-	codecs.State_cancelled:               codecs.TypeBatchCancelled,
-	codecs.State_expired:                 codecs.TypeBatchExpired,
-	codecs.State_inconsistent:            codecs.TypeBatchInconsistent,
+func (s *step) audit() *codecs.Audit {
+	if s.r.Audit == nil {
+		s.r.Audit = &codecs.Audit{}
+	}
+	return s.r.Audit
 }
 
-// end ends the round. It is called once for each.
-func (s *step) end(state codecs.State_Code, reason string) {
-	s.p.PreviousState, s.p.State, s.p.Reason, s.p.EndedAt = s.p.State, state, reason, s.p.Now
-	s.out = append(s.out, codecs.Message{Topic: codecs.TopicEvents, Key: s.ev.Key, Type: terminalTypes[state],
-		ID: codecs.TerminalID(s.ev.Key, s.p.Run, s.p.Round), Data: s.event(reason), Due: true})
-	if o := s.p.Owner; o.GetJob() != "" {
-		key := o.Key
-		if key == "" {
-			key = o.Job
+// event announces something about the current run.
+func (s *step) event(name, reason string) { s.out = append(s.out, s.lifecycle(name, reason)) }
+
+func (s *step) lifecycle(name, reason string) codecs.Message {
+	l := s.r.run
+	d := &codecs.BatchEvent{Run: l.Run, Round: l.round(), State: l.State, PreviousState: l.PreviousState, Counts: clone(l.tally()),
+		Position: l.Position, Reason: reason, Empty: l.sealed() && l.total() == 0, Owner: l.Start.GetOwner(),
+		Labels: l.Start.GetLabels(), StartedAt: l.StartedAt, DecidedAt: s.r.Now, Notify: l.Start.GetNotify()}
+	if s.r.Audit != nil {
+		d.Audit = clone(s.r.Audit)
+	}
+	d.Rate, d.Eta = l.pace(s.r.Now)
+	return codecs.Message{Topic: codecs.TopicEvents, Key: s.r.Batch, Type: name, Data: d, Due: name != codecs.TypeBatchProgress, Trace: s.ev.Traceparent}
+}
+
+// pace is the mean rate since START in tasks per second, and the time at which the rest is done at that rate, ms since
+// the epoch; 0 = unknown.
+func (l *life) pace(now int64) (rate float64, eta int64) {
+	ended := l.sum.ended()
+	if ms := now - l.StartedAt; ms > 0 && ended > 0 && l.Final == nil {
+		rate = float64(ended) * 1000 / float64(ms)
+		if l.sealed() && l.open() != nil {
+			eta = now + int64(float64(l.total()-min(ended, l.total()))/rate*1000)
 		}
-		s.tellOwner(key)
-	}
-	for _, w := range s.p.Watchers {
-		s.tellOwner(w)
-	}
-	s.p.Watchers = nil
-}
-
-// tellOwner tells a job's row how the batch ended.
-func (s *step) tellOwner(key string) {
-	s.out = append(s.out, codecs.Message{Topic: codecs.TopicJobs, Key: key, Type: codecs.TypeBatchEnded, Due: true,
-		Data: &codecs.BatchEnded{Batch: s.ev.Key, Run: s.p.Run, Round: s.p.Round, Step: s.p.Owner.GetStep(), State: s.p.State,
-			Counts: s.Counts(), Reason: s.p.Reason}})
-}
-
-// emit sends a lifecycle event that observers wait for.
-func (s *step) emit(typ, reason string) {
-	s.out = append(s.out, codecs.Message{Topic: codecs.TopicEvents, Key: s.ev.Key, Type: typ, Data: s.event(reason), Due: true})
-}
-
-func (s *step) emitItems(typ string, items []*codecs.ReportItem) {
-	e := s.event("")
-	e.Items = items
-	s.out = append(s.out, codecs.Message{Topic: codecs.TopicEvents, Key: s.ev.Key, Type: typ, Data: e})
-}
-
-func (s *step) event(reason string) *codecs.BatchEvent {
-	e := &codecs.BatchEvent{Run: s.p.Run, Round: s.p.Round, State: s.p.State, PreviousState: s.p.PreviousState, Counts: s.Counts(), Reason: reason,
-		Position: strconv.Itoa(int(s.ev.Partition)) + ":" + strconv.FormatInt(s.offset, 10), Empty: s.sealed() && s.p.Total == 0,
-		Owner: s.p.Owner, Labels: s.p.Labels, Notify: s.p.Notify, StartedAt: s.p.StartedAt, DecidedAt: s.p.Now}
-	if s.p.Audit != nil {
-		e.Audit = proto.Clone(s.p.Audit).(*codecs.Audit)
-	}
-	e.Rate, e.Eta = s.Rate()
-	return e
-}
-
-// Rate is tasks a second since the start, and when the rest will be done at that rate (ms; 0 = not known).
-func (r *Row) Rate() (rate float64, eta int64) {
-	took := r.p.LastProgressAt - r.p.StartedAt
-	c := r.Counts()
-	n := ended(c)
-	if took <= 0 || n == 0 {
-		return 0, 0
-	}
-	rate = float64(n) / float64(took) * 1000
-	if r.active() && r.sealed() && c.Total > n {
-		eta = r.p.LastProgressAt + int64(float64(c.Total-n)/rate*1000)
 	}
 	return rate, eta
 }
 
-// progress tells how far an open batch is, at most once a second.
+// progress tells at most once a second how far an open batch is.
 func (s *step) progress() {
-	if s.p.LastProgressAt == s.p.Now && s.p.Now-s.p.ProgressAt >= progressEvery {
-		s.p.ProgressAt = s.p.Now
-		s.out = append(s.out, codecs.Message{Topic: codecs.TopicEvents, Key: s.ev.Key, Type: codecs.TypeBatchProgress, Data: s.event("")})
+	l := s.r.run
+	if l == nil || l.Start == nil || l.open() == nil || l.LastDone == l.sum.ended() || s.r.Now-l.LastEvent < progressEvery {
+		return
+	}
+	l.LastEvent, l.LastDone = s.r.Now, l.sum.ended()
+	s.event(codecs.TypeBatchProgress, "")
+}
+
+// reject answers an input that changes nothing: loudly, as a dead letter with the reason.
+func (s *step) reject(reason string) {
+	s.audit().Unexpected++
+	s.out = append(s.out, codecs.Message{Topic: codecs.TopicDeadLetter, Key: s.r.Batch, Type: codecs.TypeDeadLetter, Due: true,
+		Trace: s.ev.Traceparent,
+		Data:  &codecs.DeadLetter{Reason: s.ev.Type + ": " + reason, Topic: codecs.TopicControl, Partition: s.ev.Partition, Offset: s.off}})
+}
+
+// mark is what a change of shows in the status topic.
+type mark struct {
+	run     string
+	state   codecs.State_Code
+	paused  bool
+	version uint64
+}
+
+func (r *Row) mark() mark {
+	if r.run == nil {
+		return mark{}
+	}
+	return mark{r.run.Run, r.run.State, r.run.Paused, r.Version}
+}
+
+// announce writes the status record when what it shows has changed.
+func (s *step) announce(before mark) {
+	if s.r.mark() == before || s.r.run == nil {
+		return
+	}
+	if m, ok := s.m.Status(s.r, false); ok || s.r.run.Start != nil {
+		s.out = append(s.out, m)
 	}
 }
 
-func (r *Row) status() *codecs.BatchStatus {
-	return &codecs.BatchStatus{Run: r.p.Run, State: r.p.State, Paused: r.p.Paused, Deadlines: r.p.Deadlines, Policy: r.p.Policy,
-		Round: r.p.Round, Topology: r.p.Topology, Mode: r.p.Mode}
+// Status is the batch's record in the status topic; it is worth repeating while the batch is open.
+func (m *Machine) Status(row codecs.Row, quarantined bool) (codecs.Message, bool) {
+	r := row.(*Row)
+	if r.run == nil {
+		return codecs.Message{Topic: codecs.TopicStatus, Key: r.Batch, Type: codecs.TypeBatchStatus,
+			Data: &codecs.BatchStatus{Quarantined: quarantined}}, quarantined
+	}
+	l := r.run
+	d := &codecs.BatchStatus{Run: l.Run, State: l.State, Paused: l.Paused, Policy: l.Policy, Deadlines: l.Deadlines,
+		Round: l.round(), Topology: l.Start.GetTopology(), Quarantined: quarantined}
+	return codecs.Message{Topic: codecs.TopicStatus, Key: r.Batch, Type: codecs.TypeBatchStatus, Data: clone(d)},
+		quarantined || l.open() != nil && l.Start != nil
 }
 
-// tellStatus writes the status when it is another one.
-func (s *step) tellStatus(before look) {
-	if s.p.Run != "" && s.look() != before {
-		s.out = append(s.out, codecs.Message{Topic: codecs.TopicStatus, Key: s.ev.Key, Type: codecs.TypeBatchStatus, Data: s.status()})
+// pending collects indexes of one outcome for the next cut.
+type pending struct {
+	set    *roaring.Bitmap
+	lo, hi uint64 // the last range, not in set yet
+}
+
+// collectFresh notes tasks that became terminal, for one subjobs.completed per cut.
+func (r *Row) collectFresh(o codecs.Outcome_Code, lo, hi uint32) {
+	p := r.sets[o]
+	if p == nil {
+		p = &pending{set: roaring.New()}
+		r.sets[o] = p
+	}
+	switch {
+	case p.hi == uint64(lo) && p.hi > p.lo:
+		p.hi = uint64(hi) + 1
+	default:
+		p.flush()
+		p.lo, p.hi = uint64(lo), uint64(hi)+1
 	}
 }
 
-// audit is the counters of what changes nothing.
-func (s *step) audit() *codecs.Audit {
-	if s.p.Audit == nil {
-		s.p.Audit = &codecs.Audit{}
+func (p *pending) flush() {
+	if p.hi == p.lo+1 {
+		p.set.Add(uint32(p.lo))
+	} else if p.hi > p.lo {
+		p.set.AddRange(p.lo, p.hi)
 	}
-	return s.p.Audit
+	p.lo, p.hi = 0, 0
+}
+
+const maxTimings = 256
+
+func (r *Row) timing(t *codecs.Timing) {
+	if r.done == nil {
+		r.done = &codecs.SubjobsCompleted{}
+	}
+	if len(r.done.Timings) < maxTimings {
+		r.done.Timings = append(r.done.Timings, clone(t))
+	}
+}
+
+// Cut appends what a row tells once per cut, however many events it took: the tasks that became terminal. The runtime
+// calls it before the row is encoded; nothing of it is stored in the row.
+func (m *Machine) Cut(row codecs.Row, out []codecs.Message) []codecs.Message {
+	r := row.(*Row)
+	l := r.run
+	if l == nil {
+		return out
+	}
+	d := r.done
+	r.done = nil
+	for o := range r.sets {
+		p := r.sets[o]
+		if p == nil {
+			continue
+		}
+		r.sets[o] = nil
+		p.flush()
+		if p.set.IsEmpty() {
+			continue
+		}
+		if d == nil {
+			d = &codecs.SubjobsCompleted{}
+		}
+		it := &codecs.ReportItem{Outcome: codecs.Outcome_Code(o), First: p.set.Minimum()}
+		if n := p.set.GetCardinality(); n > 1 {
+			last := p.set.Maximum()
+			if uint64(last-it.First)+1 == n {
+				it.Last = &last
+			} else {
+				p.set.RunOptimize()
+				it.First = 0
+				it.Bitmap, _ = p.set.ToBytes()
+			}
+		}
+		d.Items = append(d.Items, it)
+	}
+	if d == nil || len(d.Items) == 0 || l.Start == nil {
+		return out
+	}
+	d.Run, d.Round, d.Owner, d.Queue = l.Run, l.round(), l.Start.Owner, l.Start.Queue
+	return append(out, codecs.Message{Topic: codecs.TopicEvents, Key: r.Batch, Type: codecs.TypeSubjobsCompleted, Data: d})
 }

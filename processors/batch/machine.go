@@ -1,132 +1,146 @@
 package batch
 
 import (
+	"fmt"
+
 	"github.com/quiesce/quiesce/codecs"
 )
 
-// Machine implements the runtime's contract for the controller group. It has no state of its own.
-type Machine struct{}
+// Defaults of Config and bounds of a row.
+const (
+	DefaultMaxTotal  = 10_000_000
+	DefaultRetention = 24 * hour
+	DefaultMarkerTTL = 7 * 24 * hour
+	DefaultOrphanTTL = 24 * hour
+
+	hour        = 60 * 60 * 1000 // ms
+	maxRowBytes = 256 << 10
+	maxPast     = 16
+	maxAnswers  = 32
+	maxRounds   = 1000
+	maxCauses   = 8
+	maxWatchers = 100
+	maxGrowths  = 10_000
+	maxGarbage  = 4096
+	maxReasons  = 256 // outcome records of one report
+	maxReason   = 512 // bytes
+
+	modeLedger  = "ledger"
+	modeMarkers = "markers"
+)
+
+// Config of the machine. Every instance of a deployment uses the same.
+type Config struct {
+	Retention int64 // ms from the end of a batch to its collection, where START says nothing; default 24 h
+	MarkerTTL int64 // ms that the marker of a collected batch stays; default 7 days
+	OrphanTTL int64 // ms that reports wait for their START; default 24 h
+}
+
+// Machine implements the runtime's contract for the controller group.
+type Machine struct {
+	cfg Config
+	off mutants
+}
+
+// mutants switch a rule off, so that tests can show what the rule is for.
+type mutants struct {
+	chunkKeyWithoutRun bool // chunk rows of all runs are one
+	oldFailuresCount   bool // a redrive leaves what runs again in its sets
+	terminalWithoutRnd bool // terminal id without the round
+	sealDoesNotLook    bool // no completion check at seal
+	timeoutIsSuccess   bool // a closed batch ends COMPLETED
+	lateCounts         bool // reports of ended rounds count
+	countUnexpected    bool // ids at and above N count
+	countReports       bool // cardinality of reports, not membership
+	firstLeg           bool // terminal at the first leg
+	endsCounted        bool // END counted, not a set of units
+	deltas             bool // header adds what a chunk reports
+}
 
 // New returns the machine.
-func New() *Machine { return &Machine{} }
+func New(cfg Config) *Machine {
+	def := func(v *int64, d int64) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&cfg.Retention, DefaultRetention)
+	def(&cfg.MarkerTTL, DefaultMarkerTTL)
+	def(&cfg.OrphanTTL, DefaultOrphanTTL)
+	return &Machine{cfg: cfg}
+}
 
-// maxRow bounds the row: the sets of ten million tasks in random order, several outcomes.
-const maxRow = 4 << 20
-
-// Role is the controller's.
+// Role is controller.
 func (*Machine) Role() string { return codecs.GroupController }
 
 // Input is the control topic.
 func (*Machine) Input() string { return codecs.TopicControl }
 
-// Decode reads a control record.
-func (*Machine) Decode(rec *codecs.Record, ev *codecs.Event) error { return codecs.Decode(rec, ev) }
+// MaxRowBytes bounds a row.
+func (*Machine) MaxRowBytes() int { return maxRowBytes }
 
-// NewRow is a batch that nothing is known of.
-func (*Machine) NewRow(string) codecs.Row { return newRow() }
-
-// LoadRow reads what AppendBinary wrote.
-func (*Machine) LoadRow(_ string, b []byte) (codecs.Row, error) { return load(b) }
-
-// NewPart is not called: the machine has no parts.
-func (*Machine) NewPart(string) codecs.Row { return newRow() }
-
-// LoadPart is not called: the machine has no parts.
-func (*Machine) LoadPart(_ string, b []byte) (codecs.Row, error) { return load(b) }
-
-// Parts names none: the row holds everything.
-func (*Machine) Parts(codecs.Row, int64, *codecs.Event) []string { return nil }
-
-// StepPart is not called: the machine has no parts.
-func (*Machine) StepPart(codecs.Row, int64, *codecs.Event) {}
-
-// Step applies one event.
-func (*Machine) Step(row codecs.Row, _ []codecs.Row, offset int64, ev *codecs.Event, out []codecs.Message) []codecs.Message {
-	s := step{Row: row.(*Row), ev: ev, offset: offset, out: out}
-	s.p.Now = max(s.p.Now, ev.Time)
-	before := s.look()
-	switch data := ev.Data.(type) {
-	case *codecs.BatchStart:
-		s.start(data)
-	case *codecs.BatchSeal:
-		s.seal(data)
-	case *codecs.BatchReport:
-		s.report(data)
-	case *codecs.BatchEnd:
-		s.unitEnd(data)
-	case *codecs.BatchCommand:
-		s.command(data)
-	case *codecs.BatchNudge:
-		if at := s.deadline(); !s.active() && at > 0 && s.p.Now >= at {
-			s.collect()
-		}
+// Decode reads and checks an input record.
+func (*Machine) Decode(rec *codecs.Record, ev *codecs.Event) error {
+	if err := codecs.Decode(rec, ev); err != nil {
+		return err
 	}
-	if s.active() {
-		s.checkDeadlines()
+	switch ev.Data.(type) {
+	case *codecs.BatchStart, *codecs.BatchSeal, *codecs.BatchReport, *codecs.BatchEnd, *codecs.BatchCommand, *codecs.BatchNudge:
+		return codecs.Validate(ev)
 	}
-	if s.active() {
-		s.judge()
-	}
-	if s.active() {
-		s.release()
-		s.progress()
-	}
-	s.p.Version++
-	s.tellStatus(before)
-	return s.out
+	return fmt.Errorf("%w: %s on the control topic", codecs.ErrUnknownType, ev.Type)
 }
 
-// step is one event at work on one row.
-type step struct {
-	*Row
-	ev     *codecs.Event
-	offset int64
-	out    []codecs.Message
+// NewPart makes the empty chunk of a key.
+func (m *Machine) NewPart(key string) codecs.Row { return newChunk(key, m.off) }
+
+// LoadPart reads a chunk.
+func (m *Machine) LoadPart(key string, b []byte) (codecs.Row, error) { return loadChunk(key, b, m.off) }
+
+// Repairs says whether the event lifts a quarantine.
+func (*Machine) Repairs(ev *codecs.Event) bool {
+	c, ok := ev.Data.(*codecs.BatchCommand)
+	return ok && c.Verb == "repair"
 }
 
-// look is what the status depends on. Policy and deadlines are replaced, never changed in place.
-type look struct {
-	run       string
-	state     codecs.State_Code
-	round     uint32
-	paused    bool
-	policy    *codecs.Policy
-	deadlines *codecs.Deadlines
-}
-
-func (r *Row) look() look {
-	return look{r.p.Run, r.p.State, r.p.Round, r.p.Paused, r.p.Policy, r.p.Deadlines}
-}
-
-// active says that the current run has started and not ended.
-func (r *Row) active() bool { return r.p.Run != "" && !r.p.State.Terminal() }
-
-// Deadline is when the next of its deadlines passes.
-func (*Machine) Deadline(row codecs.Row) int64 { return row.(*Row).deadline() }
-
-// Nudge makes the machine look at the row's deadlines.
+// Nudge makes the machine look at a row's deadlines.
 func (*Machine) Nudge(key string) codecs.Message {
 	return codecs.Message{Topic: codecs.TopicControl, Key: key, Type: codecs.TypeBatchNudge, Data: &codecs.BatchNudge{}}
 }
 
-// Status is what views and services follow; it is worth repeating while the batch is open.
-func (*Machine) Status(row codecs.Row, quarantined bool) (codecs.Message, bool) {
-	r := row.(*Row)
-	st := r.status()
-	st.Quarantined = quarantined
-	return codecs.Message{Topic: codecs.TopicStatus, Type: codecs.TypeBatchStatus, Data: st}, r.active() || quarantined
+// step is one call of Step.
+type step struct {
+	m     *Machine
+	r     *Row
+	parts []codecs.Row
+	off   int64
+	ev    *codecs.Event
+	out   []codecs.Message
 }
 
-// Collect says that the header of a collected batch may go.
-func (*Machine) Collect(row codecs.Row) (parts []string, self bool) {
-	return nil, row.(*Row).p.State == codecs.State_collected
+// Step applies one event to a header.
+func (m *Machine) Step(row codecs.Row, parts []codecs.Row, off int64, ev *codecs.Event, out []codecs.Message) []codecs.Message {
+	s := step{m: m, r: row.(*Row), parts: parts, off: off, ev: ev, out: out}
+	if ev.Time > s.r.Now {
+		s.r.Now = ev.Time
+	}
+	before := s.r.mark()
+	s.due()
+	switch d := ev.Data.(type) {
+	case *codecs.BatchStart:
+		s.start(d)
+	case *codecs.BatchSeal:
+		s.seal(d)
+	case *codecs.BatchReport:
+		s.report(d)
+	case *codecs.BatchEnd:
+		s.end(d)
+	case *codecs.BatchCommand:
+		s.command(d)
+	case *codecs.BatchNudge:
+		s.progress()
+	}
+	s.release()
+	s.announce(before)
+	return s.out
 }
-
-// Repairs says that a repair command lifts the quarantine.
-func (*Machine) Repairs(ev *codecs.Event) bool {
-	c, ok := ev.Data.(*codecs.BatchCommand)
-	return ok && c.Verb == verbRepair
-}
-
-// MaxRowBytes bounds the row.
-func (*Machine) MaxRowBytes() int { return maxRow }

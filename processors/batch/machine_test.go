@@ -7,91 +7,23 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/quiesce/quiesce/codecs"
 )
 
-// log feeds a machine, through its encoded row at each step, and keeps what it says.
-type log struct {
-	t      *testing.T
-	m      *Machine
-	row    []byte
-	offset int64
-	now    int64
-	events []string // short types of events, in order
-	ends   []string // ids of terminal events
-	jobs   int
-	orders []*codecs.Dispatch
-}
-
-func newLog(t *testing.T) *log { return &log{t: t, m: New(), now: 1_000_000} }
-
-func (l *log) step(typ string, data proto.Message) *Row {
-	l.t.Helper()
-	row := l.m.NewRow("b")
-	if l.row != nil {
-		var err error
-		row, err = l.m.LoadRow("b", l.row)
-		require.NoError(l.t, err)
-	}
-	ev := &codecs.Event{Type: typ, Key: "b", Time: l.now, Data: data}
-	for _, m := range l.m.Step(row, nil, l.offset, ev, nil) {
-		switch m.Topic {
-		case codecs.TopicEvents:
-			l.events = append(l.events, strings.TrimPrefix(m.Type, "batch."))
-			if strings.HasSuffix(m.ID, "/terminal") {
-				l.ends = append(l.ends, m.ID)
-			}
-		case codecs.TopicJobs:
-			l.jobs++
-		case codecs.TopicDispatch:
-			l.orders = append(l.orders, m.Data.(*codecs.Dispatch))
-		}
-	}
-	l.offset++
-	b, err := row.AppendBinary(nil)
-	require.NoError(l.t, err)
-	again, err := l.m.LoadRow("b", b)
-	require.NoError(l.t, err)
-	require.Equal(l.t, row.String(), again.String(), "a row is the same after it was written and read")
-	l.row = b
-	r := row.(*Row)
-	if c := r.Counts(); r.sealed() && r.p.Mode == modeLedger && r.p.State != codecs.State_inconsistent {
-		require.Equal(l.t, c.Total, c.Pending+c.Running+ended(c), r.String())
-	}
-	return r
-}
-
-func (l *log) start(d *codecs.BatchStart) *Row {
-	if d.Run == "" {
-		d.Run = "r"
-	}
-	return l.step(codecs.TypeBatchStart, d)
-}
-func (l *log) seal(n uint32) *Row {
-	return l.step(codecs.TypeBatchSeal, &codecs.BatchSeal{Run: "r", Total: n})
-}
-func (l *log) report(items ...*codecs.ReportItem) *Row {
-	return l.step(codecs.TypeBatchReport, &codecs.BatchReport{Run: "r", Items: items})
-}
-func (l *log) command(id, verb string, args *codecs.CommandArgs) *Row {
-	return l.step(codecs.TypeBatchCommand, &codecs.BatchCommand{Id: id, Verb: verb, Args: args})
-}
-
 func TestSizesAroundAChunk(t *testing.T) {
 	for _, n := range []uint32{0, 1, 65_535, 65_536, 65_537, 1_000_000} {
-		l := newLog(t)
+		l := newEnv(t, mutants{})
 		l.start(&codecs.BatchStart{})
 		r := l.seal(n)
 		if n > 0 {
-			require.Equal(t, codecs.State_sealed, r.p.State)
+			require.Equal(t, codecs.State_sealed, r.run.State)
 			if n > 1 {
-				require.Equal(t, codecs.State_sealed, l.report(codecs.NewItem(0, n-2, codecs.OK)).p.State)
+				require.Equal(t, codecs.State_sealed, l.report(codecs.NewItem(0, n-2, codecs.OK)).run.State)
 			}
 			r = l.report(codecs.NewItem(n-1, n-1, codecs.OK))
 		}
-		require.Equal(t, codecs.State_completed, r.p.State, "%d", n)
+		require.Equal(t, codecs.State_completed, r.run.State, "%d", n)
 		require.Equal(t, []string{"b/r/1/terminal"}, l.ends)
 	}
 }
@@ -101,7 +33,7 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	const n = 200
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		l := newLog(t)
+		l := newEnv(t, mutants{})
 		steps := []func(){func() { l.start(&codecs.BatchStart{}) }, func() { l.seal(n) }}
 		for i := uint32(0); i < n; i++ {
 			o := codecs.OK
@@ -121,43 +53,40 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 		for _, f := range order {
 			f()
 		}
-		r := l.step(codecs.TypeBatchNudge, &codecs.BatchNudge{})
-		require.Equal(t, codecs.State_completed_with_failures, r.p.State, "seed %d", seed)
+		r := l.nudge()
+		require.Equal(t, codecs.State_completed_with_failures, r.run.State, "seed %d", seed)
 		require.Equal(t, []string{"b/r/1/terminal"}, l.ends)
-		c := r.Counts()
+		c := r.run.tally()
 		require.Equal(t, []uint32{n, n - 20, 20}, []uint32{c.Total, c.Ok, c.Failed})
 	}
 }
 
 func TestRedriveTwice(t *testing.T) {
-	l := newLog(t)
+	l := newEnv(t, mutants{})
 	l.start(&codecs.BatchStart{})
 	l.seal(100_000)
 	l.report(codecs.NewItem(0, 99_989, codecs.OK))
 	r := l.report(codecs.NewItem(99_990, 99_999, codecs.Failed))
-	require.Equal(t, codecs.State_completed_with_failures, r.p.State)
+	require.Equal(t, codecs.State_completed_with_failures, r.run.State)
 	r = l.command("1", "redrive", nil)
-	require.Equal(t, codecs.State_sealed, r.p.State)
-	require.Equal(t, uint32(10), r.Counts().Pending)
+	require.Equal(t, codecs.State_sealed, r.run.State)
+	require.Equal(t, uint32(10), r.run.tally().Pending)
 	r = l.report(codecs.NewItem(99_990, 99_999, codecs.OK)) // of round 1: late, even if it says ok
-	require.Equal(t, uint64(10), r.p.Audit.Late)
-	require.Equal(t, uint32(10), r.Counts().Pending)
-	round := func(round, first, last uint32, o codecs.Outcome_Code) *Row {
-		return l.step(codecs.TypeBatchReport, &codecs.BatchReport{Run: "r", Round: round, Items: []*codecs.ReportItem{codecs.NewItem(first, last, o)}})
-	}
-	round(2, 99_990, 99_994, codecs.OK)
-	round(2, 99_995, 99_999, codecs.Failed)
+	require.Equal(t, uint64(10), r.Audit.Late)
+	require.Equal(t, uint32(10), r.run.tally().Pending)
+	l.round(2, 99_990, 99_994, codecs.OK)
+	l.round(2, 99_995, 99_999, codecs.Failed)
 	l.command("2", "redrive", nil)
-	r = round(3, 99_995, 99_999, codecs.OK)
-	require.Equal(t, codecs.State_completed, r.p.State)
+	r = l.round(3, 99_995, 99_999, codecs.OK)
+	require.Equal(t, codecs.State_completed, r.run.State)
 	require.Equal(t, []string{"b/r/1/terminal", "b/r/2/terminal", "b/r/3/terminal"}, l.ends)
 }
 
 func TestMarkersNeedEveryUnit(t *testing.T) {
-	l := newLog(t)
+	l := newEnv(t, mutants{})
 	l.start(&codecs.BatchStart{Mode: "markers", Units: []*codecs.UnitSet{{Stage: "a", Topic: "x", Partitions: 3}, {Stage: "b", Topic: "y", Partitions: 2}}})
 	end := func(stage, topic string, p uint32) *Row {
-		return l.step(codecs.TypeBatchEnd, &codecs.BatchEnd{Run: "r", Unit: &codecs.Unit{Stage: stage, Topic: topic, Partition: p}, Failed: 7})
+		return l.step(codecs.TypeBatchEnd, &codecs.BatchEnd{Run: "r", Unit: &codecs.Unit{Stage: stage, Topic: topic, Partition: p}, Consumed: 9, Failed: 7})
 	}
 	l.seal(10)
 	l.report(codecs.NewItem(4, 4, codecs.Failed), codecs.NewItem(4, 4, codecs.Failed))
@@ -169,25 +98,25 @@ func TestMarkersNeedEveryUnit(t *testing.T) {
 	end("b", "y", 9) // does not exist
 	require.Empty(t, l.ends)
 	r := end("b", "y", 1)
-	require.Equal(t, codecs.State_completed_with_failures, r.p.State)
-	require.Equal(t, uint32(1), r.Counts().Failed, "counted by task, not by execution")
-	require.Equal(t, uint32(9), r.Counts().Unknown)
+	require.Equal(t, codecs.State_completed_with_failures, r.run.State)
+	require.Equal(t, uint32(1), r.run.tally().Failed, "counted by task, not by execution")
+	require.Equal(t, uint32(9), r.run.tally().Unknown)
 }
 
 func TestTaskEndsWithItsLastLegAndTheWorstOutcome(t *testing.T) {
-	l := newLog(t)
+	l := newEnv(t, mutants{})
 	l.start(&codecs.BatchStart{Legs: []*codecs.Leg{{Stage: "a", Topic: "x"}, {Stage: "b", Topic: "y"}}})
 	l.seal(2)
 	on := func(leg, i uint32, o codecs.Outcome_Code) *Row {
-		return l.report(&codecs.ReportItem{First: i, Leg: leg, Outcome: o})
+		return l.step(codecs.TypeBatchReport, &codecs.BatchReport{Run: "r", Legs: 2, Items: []*codecs.ReportItem{{First: i, Leg: leg, Outcome: o}}})
 	}
 	on(0, 0, codecs.OK)
 	on(0, 1, codecs.OK)
 	on(1, 0, codecs.Failed)
 	require.Empty(t, l.ends, "one leg of task 1 is open")
 	r := on(1, 1, codecs.Skipped)
-	require.Equal(t, codecs.State_completed_with_failures, r.p.State)
-	c := r.Counts()
+	require.Equal(t, codecs.State_completed_with_failures, r.run.State)
+	c := r.run.tally()
 	require.Equal(t, []uint32{0, 1, 1}, []uint32{c.Ok, c.Failed, c.Skipped})
 }
 
@@ -204,67 +133,70 @@ func TestPolicies(t *testing.T) {
 		{&codecs.Policy{Kind: "tolerate", Tolerate: "1%", MinSample: 100}, 10, codecs.State_completed_with_failures},
 		{&codecs.Policy{Kind: "tolerate", Tolerate: "1%", MinSample: 100}, 11, codecs.State_failed},
 	} {
-		l := newLog(t)
+		l := newEnv(t, mutants{})
 		l.start(&codecs.BatchStart{Policy: c.policy})
 		l.seal(1000)
 		if c.failed < 1000 {
 			l.report(codecs.NewItem(c.failed, 999, codecs.OK))
 		}
 		r := l.report(codecs.NewItem(0, c.failed-1, codecs.Failed))
-		require.Equal(t, c.want, r.p.State, "%v with %d failures: %s", c.policy, c.failed, r)
+		require.Equal(t, c.want, r.run.State, "%v with %d failures: %s", c.policy, c.failed, r)
 		require.Len(t, l.ends, 1)
 	}
 }
 
 func TestReuseOfAnID(t *testing.T) {
-	l := newLog(t)
+	l := newEnv(t, mutants{})
 	l.start(&codecs.BatchStart{})
-	require.Equal(t, "r", l.start(&codecs.BatchStart{Run: "s"}).p.Run, "open: rejected")
+	require.Equal(t, "r", l.start(&codecs.BatchStart{Run: "s"}).run.Run, "open: rejected")
 	r := l.start(&codecs.BatchStart{Run: "s", ReuseOpen: "supersede"})
-	require.Equal(t, "s", r.p.Run)
+	require.Equal(t, "s", r.run.Run)
 	require.Equal(t, []string{"b/r/1/terminal"}, l.ends)
 	r = l.report(codecs.NewItem(0, 3, codecs.OK))
-	require.Equal(t, uint64(4), r.p.Audit.Stale, "of the older run")
+	require.Equal(t, uint64(4), r.Audit.Stale, "of the older run")
 	r = l.start(&codecs.BatchStart{Run: "r"})
-	require.Equal(t, "s", r.p.Run)
+	require.Equal(t, "s", r.run.Run)
 }
 
 func TestDeadlinesAreJudgedByAppendTime(t *testing.T) {
-	l := newLog(t)
+	l := newEnv(t, mutants{})
 	r := l.start(&codecs.BatchStart{Deadlines: &codecs.Deadlines{CompleteWithin: 1000}})
 	require.Equal(t, l.now+1000, l.m.Deadline(r))
 	l.now += 999
-	require.Empty(t, func() []string { l.step(codecs.TypeBatchNudge, &codecs.BatchNudge{}); return l.ends }())
+	require.Empty(t, func() []string { l.nudge(); return l.ends }())
 	l.now++
-	r = l.step(codecs.TypeBatchNudge, &codecs.BatchNudge{})
-	require.Equal(t, codecs.State_expired, r.p.State)
+	r = l.nudge()
+	require.Equal(t, codecs.State_expired, r.run.State)
 	l.now = l.m.Deadline(r)
-	r = l.step(codecs.TypeBatchNudge, &codecs.BatchNudge{})
-	require.Equal(t, codecs.State_collected, r.p.State)
+	r = l.nudge()
+	require.Equal(t, codecs.State_collected, r.run.State)
 	_, gone := l.m.Collect(r)
+	require.False(t, gone, "a marker stands")
+	l.now = l.m.Deadline(r)
+	_, gone = l.m.Collect(l.nudge())
 	require.True(t, gone)
 }
 
 func TestCommandsActOnce(t *testing.T) {
-	l := newLog(t)
+	l := newEnv(t, mutants{})
 	l.start(&codecs.BatchStart{})
 	l.command("p", "pause", nil)
 	l.seal(1)
 	l.report(codecs.NewItem(0, 0, codecs.OK))
 	require.Empty(t, l.ends)
 	r := l.command("p", "resume", nil) // the same id: no second command
-	require.True(t, r.p.Paused)
+	require.True(t, r.run.Paused)
 	r = l.command("q", "resume", nil)
-	require.Equal(t, codecs.State_completed, r.p.State)
+	require.Equal(t, codecs.State_completed, r.run.State)
 	r = l.command("c", "cancel", nil)
-	last := r.p.Answers[len(r.p.Answers)-1]
+	last := r.Answers[len(r.Answers)-1]
 	require.False(t, last.Applied)
-	require.Equal(t, "the batch is completed", last.Reason)
+	require.Equal(t, "the batch has ended: completed", last.Reason)
 	require.Len(t, l.ends, 1)
 }
 
 func TestWindowReleasesWhatHasRoom(t *testing.T) {
-	l := newLog(t)
+	l := newEnv(t, mutants{})
 	l.start(&codecs.BatchStart{Queue: "q", Window: 3, Owner: &codecs.Owner{Job: "j", Step: "s"}})
 	var chunks []*codecs.ChunkPosition
 	for i := range uint32(5) {
@@ -279,5 +211,11 @@ func TestWindowReleasesWhatHasRoom(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d-%d:%d", d.Lo, d.Hi, len(d.Chunks)))
 	}
 	require.Equal(t, "0-3:2 3-4:1 4-5:1 5-6:1 6-7:1 7-8:1 8-9:1 9-10:1", strings.Join(got, " "))
-	require.Equal(t, 1, l.jobs, "its job is told once")
+	jobs := 0
+	for _, m := range l.sent {
+		if m.Topic == codecs.TopicJobs {
+			jobs++
+		}
+	}
+	require.Equal(t, 1, jobs, "its job is told once")
 }

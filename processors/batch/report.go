@@ -1,358 +1,236 @@
 package batch
 
 import (
-	"slices"
-
-	"github.com/RoaringBitmap/roaring/v2"
+	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/quiesce/quiesce/codecs"
 )
 
-// Bounds of one event.
-const (
-	maxParkedRuns = 4    // runs that have not started
-	maxReasons    = 1000 // outcome records that one event may write
-)
-
-// report folds the outcomes of a report. In the mode markers it only names failures.
+// report takes completions. The chunks have already sorted out what is new.
 func (s *step) report(d *codecs.BatchReport) {
-	switch {
-	case d.Run != s.p.Run && slices.Contains(s.p.PastRuns, d.Run):
-		s.audit().Stale += size(d.Items)
-		return
-	case d.Run != s.p.Run:
-		s.park(d)
-		return
-	case max(1, d.Round) < s.p.Round:
-		s.late(d)
-		return
-	case !s.active():
-		s.afterEnd(d)
-		return
-	}
-	reasons := maxReasons
-	for _, it := range d.Items {
-		s.item(d, it, &reasons)
-	}
-}
-
-// item folds one item.
-func (s *step) item(d *codecs.BatchReport, it *codecs.ReportItem, reasons *int) {
-	if int(it.Leg) >= len(s.legs) {
-		s.audit().Unexpected += size([]*codecs.ReportItem{it})
-		return
-	}
-	f := fold{row: s.Row, leg: &s.legs[it.Leg], outcome: it.Outcome, limit: uint64(s.p.MaxTotal)}
-	if s.sealed() {
-		f.limit = uint64(s.p.Total)
-	}
-	if len(s.legs) > 1 || it.Outcome != codecs.OK {
-		f.fresh = roaring.New()
-	}
-	f.item(it)
-	if f.over+f.known > 0 {
-		s.audit().Unexpected += f.over
-		s.audit().Duplicates += f.known
-	}
-	if f.taken == 0 {
-		return
-	}
-	s.p.LastProgressAt = s.p.Now
-	if len(s.legs) > 1 && it.Outcome != codecs.Outcome_unspecified {
-		s.settle(f.fresh)
-	}
-	if it.Outcome == codecs.OK || it.Outcome == codecs.Outcome_unspecified {
-		return
-	}
-	s.tellReasons(d, it, f.fresh, reasons)
-	if codecs.IsFailure(it.Outcome) && !s.p.FirstFailure {
-		s.p.FirstFailure = true
-		s.emit(codecs.TypeBatchFirstFailure, it.Reason)
-	}
-}
-
-// fold adds ranges of tasks to one leg.
-type fold struct {
-	row                *Row
-	leg                *leg
-	outcome            codecs.Outcome_Code
-	limit              uint64
-	fresh              *roaring.Bitmap // those that are new; nil = nobody asks
-	taken, known, over uint64
-}
-
-// item adds the tasks of an item: dense sets as sets, sparse ones one by one.
-func (f *fold) item(it *codecs.ReportItem) {
-	tasks, chunks, err := codecs.ItemSize(it)
-	if err == nil && len(it.Bitmap) > 0 && tasks >= uint64(chunks)*shortRange {
-		set := setOf(it)
-		if over := above(set, uint32(f.limit)); over > 0 {
-			f.over += over
-			set.RemoveRange(f.limit, 1<<32)
-		}
-		f.addSet(set)
-		return
-	}
-	_ = codecs.ForEachRange(it, f.add) // checked when it was decoded
-}
-
-// shortRange is the length up to which tasks are added one by one.
-const shortRange = 16
-
-// add takes the tasks first to last, inclusive.
-func (f *fold) add(first, last uint32) {
-	if uint64(last) >= f.limit {
-		if uint64(first) >= f.limit {
-			f.over += uint64(last-first) + 1
+	r := s.r
+	l := r.life(d.Run, s.off)
+	if l == nil {
+		if !r.fresh(d.Run) || max(d.Round, 1) != 1 {
+			s.audit().Stale += size(d)
 			return
 		}
-		f.over += uint64(last) - f.limit + 1
-		last = uint32(f.limit - 1)
-	}
-	if last-first >= shortRange {
-		set := roaring.New()
-		set.AddRange(uint64(first), uint64(last)+1)
-		f.addSet(set)
-		return
-	}
-	busy := !f.row.running.IsEmpty()
-	for i := uint64(first); i <= uint64(last); i++ {
-		f.one(uint32(i), busy)
-	}
-}
-
-func (f *fold) one(i uint32, busy bool) {
-	if f.outcome == codecs.Outcome_unspecified {
-		if !f.leg.all.Contains(i) && f.row.running.CheckedAdd(i) {
-			f.taken++
+		l = newRun(d.Run, s.off)
+		if r.run == nil {
+			r.adopt(l)
+		} else {
+			r.park(l)
 		}
+	}
+	switch s.m.gate(l, s.off, d) {
+	case late:
+		s.late(l, d)
+		return
+	case stale:
+		s.audit().Stale += size(d)
+		return
+	case unexpected:
+		s.audit().Unexpected += size(d)
 		return
 	}
-	if !f.leg.all.CheckedAdd(i) {
-		f.known++
-		return
+	if l.Start == nil {
+		l.Parked++
+		if n := max(d.Legs, 1); l.ParkedLegs == 0 {
+			l.ParkedLegs = n
+		} else if l.ParkedLegs != n {
+			l.ParkedLegs = codecs.MaxLegs + 1 // they contradict each other, and every START
+		}
 	}
-	f.taken++
-	f.leg.by.of(f.outcome).Add(i)
-	if busy {
-		f.row.running.Remove(i)
+	s.take(l, d)
+	if d.Children != nil {
+		s.children(l, d)
 	}
-	if f.fresh != nil {
-		f.fresh.Add(i)
+	if l == r.run && l.Start != nil {
+		s.evaluate()
+		if l.open() != nil && r.Now-l.LastEvent >= progressEvery {
+			s.progress()
+		}
 	}
 }
 
-func (f *fold) addSet(set *roaring.Bitmap) {
-	n := set.GetCardinality()
-	set.AndNot(f.leg.all)
-	left := set.GetCardinality()
-	f.taken += left
-	if f.outcome == codecs.Outcome_unspecified {
-		f.row.running.Or(set)
+const progressEvery = 1000 // ms
+
+// take brings the absolute counts of the chunks into the header, and what is new into the outputs.
+func (s *step) take(l *life, d *codecs.BatchReport) {
+	known := uint64(0)
+	started := uint64(0)
+	told := 0
+	for _, p := range s.parts {
+		c := p.(*Chunk)
+		if !strings.HasPrefix(c.key, s.r.Batch+"\x00"+l.Run+"\x00") && !s.m.off.chunkKeyWithoutRun {
+			continue
+		}
+		if s.m.off.deltas {
+			s.addDelta(l, c)
+		} else {
+			l.set(c.id, counts{n: c.n, running: c.running})
+		}
+		known += c.delta.again + c.delta.beyond + c.delta.started
+		started += c.delta.started
+		if a := c.delta.again + c.delta.beyond; a > 0 {
+			s.audit().Duplicates += c.delta.again
+			s.audit().Unexpected += c.delta.beyond
+		}
+		for _, f := range c.delta.fresh {
+			known += uint64(f.hi - f.lo)
+			if d != nil {
+				told = s.ended(l, c, d, f, told)
+			}
+		}
+		if len(c.delta.fresh) > 0 || c.delta.started > 0 {
+			l.LastProgress = s.r.Now
+		}
+	}
+	if d == nil {
 		return
 	}
-	f.known += n - left
-	f.leg.all.Or(set)
-	f.leg.by.of(f.outcome).Or(set)
-	f.row.running.AndNot(set)
-	if f.fresh != nil {
-		f.fresh.Or(set)
+	if known == 0 || len(d.Items) != 1 || d.Items[0].Bitmap != nil || d.Items[0].Last != nil {
+		s.unseen(l, d)
+	}
+	if d.Timing != nil && len(s.fresh()) > 0 {
+		s.r.timing(d.Timing)
+	}
+	if s.m.off.countReports {
+		l.sum.n[codecs.OK]++
 	}
 }
 
-// setOf is the tasks that an item names; the set is the caller's.
-func setOf(it *codecs.ReportItem) *roaring.Bitmap {
-	set := roaring.New()
-	if len(it.Bitmap) > 0 && set.UnmarshalBinary(it.Bitmap) == nil {
-		return set
+// unseen counts the indexes of a report that no chunk could hold.
+func (s *step) unseen(l *life, d *codecs.BatchReport) {
+	bound := l.bound(d.Feeder, s.off)
+	for _, it := range d.Items {
+		_ = codecs.ForEachRange(it, func(first, last uint32) {
+			edge := (uint64(bound) + codecs.ChunkSize - 1) &^ (codecs.ChunkSize - 1) // chunks trim below it
+			if bound&0xffff == 0 {
+				edge = uint64(bound)
+			}
+			if uint64(last) >= edge {
+				s.audit().Unexpected += uint64(last) - max(uint64(first), edge) + 1
+			}
+		})
 	}
-	if it.Last == nil || *it.Last == it.First {
-		set.Add(it.First)
-		return set
-	}
-	set.AddRange(uint64(it.First), uint64(*it.Last)+1)
-	return set
 }
 
-func size(items []*codecs.ReportItem) (n uint64) {
-	for _, it := range items {
-		tasks, _, err := codecs.ItemSize(it)
-		if err == nil {
-			n += tasks
+func (s *step) fresh() []fresh {
+	for _, p := range s.parts {
+		if f := p.(*Chunk).delta.fresh; len(f) > 0 {
+			return f
+		}
+	}
+	return nil
+}
+
+// ended announces tasks of one chunk that became terminal: first failure, reasons, and the set for the next cut.
+func (s *step) ended(l *life, c *Chunk, d *codecs.BatchReport, f fresh, told int) int {
+	lo, hi := c.base()+f.lo, c.base()+f.hi-1
+	if l == s.r.run && l.Start != nil {
+		s.r.collectFresh(f.outcome, lo, hi)
+	}
+	if f.outcome == codecs.OK || f.item >= len(d.Items) {
+		return told
+	}
+	it := d.Items[f.item]
+	if codecs.IsFailure(f.outcome) && !l.FailureSeen && l == s.r.run && l.Start != nil {
+		l.FailureSeen = true
+		s.event(codecs.TypeBatchFirstFailure, fmt.Sprintf("task %d: %s: %s", lo, f.outcome, clip(it.Reason)))
+	}
+	if told >= maxReasons {
+		return told
+	}
+	o := &codecs.TaskOutcome{Index: lo, Outcome: f.outcome, Reason: clip(it.Reason), Attempt: it.Attempt, Round: max(d.Round, 1),
+		Reporter: strings.Clone(d.Reporter), At: s.r.Now, Leg: it.Leg, Feeder: d.Feeder}
+	if hi > lo {
+		o.Last = hi
+	}
+	s.out = append(s.out, codecs.Message{Topic: codecs.TopicOutcomes, Key: outcomeKey(s.r.Batch, l.Run, d.Feeder, lo),
+		Type: codecs.TypeTaskOutcome, Data: o})
+	return told + 1
+}
+
+// outcomeKey is the key of a task in quiesce.outcomes; further feeders are told apart after the index.
+func outcomeKey(batch, run string, feeder, index uint32) string {
+	k := codecs.OutcomeKey(batch, run, index)
+	if feeder > 0 {
+		k += fmt.Sprintf("\x00%d", feeder)
+	}
+	return k
+}
+
+// clip bounds a reason and copies it out of the record.
+func clip(s string) string {
+	if len(s) > maxReason {
+		s = s[:maxReason]
+		for !utf8.ValidString(s) {
+			s = s[:len(s)-1]
+		}
+	}
+	return strings.Clone(s)
+}
+
+// late audits completions that came after their round had ended.
+func (s *step) late(l *life, d *codecs.BatchReport) {
+	n := size(d)
+	s.audit().Late += n
+	if l.Start == nil || l != s.r.run {
+		return
+	}
+	s.event(codecs.TypeBatchLate, fmt.Sprintf("%d completions of round %d from %s", n, max(d.Round, 1), d.Reporter))
+	if max(d.Round, 1) == l.round() {
+		l.LateEnded += uint32(min(n, 1<<31))
+		s.drain(l)
+	}
+}
+
+// size is the number of tasks that a report names.
+func size(d *codecs.BatchReport) uint64 {
+	n := uint64(0)
+	for _, it := range d.Items {
+		if k, _, err := codecs.ItemSize(it); err == nil {
+			n += k
 		}
 	}
 	return n
 }
 
-// above counts the members from limit on.
-func above(set *roaring.Bitmap, limit uint32) uint64 {
-	if set.IsEmpty() || set.Maximum() < limit {
-		return 0
-	}
-	if limit == 0 {
-		return set.GetCardinality()
-	}
-	return set.GetCardinality() - set.Rank(limit-1)
-}
-
-// settle gives those of the tasks that now have an outcome on every leg their own: the worst of them.
-func (r *Row) settle(candidates *roaring.Bitmap) {
-	done := candidates.Clone()
-	for i := range r.legs {
-		done.And(r.legs[i].all)
-	}
-	for it := done.Iterator(); it.HasNext(); {
-		task, worst := it.Next(), codecs.Outcome_unspecified
-		for i := range r.legs {
-			for o, set := range r.legs[i].by {
-				if set.Contains(task) {
-					worst = codecs.Worst(worst, codecs.Outcome_Code(o))
-				}
-			}
-		}
-		r.tasks.of(worst).Add(task)
-	}
-}
-
-// everywhere is the tasks that have an outcome on the first leg: candidates after a load.
-func (r *Row) everywhere() *roaring.Bitmap { return r.legs[0].all }
-
-// tellReasons writes the outcome records of tasks that did not end ok.
-func (s *step) tellReasons(d *codecs.BatchReport, it *codecs.ReportItem, tasks *roaring.Bitmap, left *int) {
-	for i := tasks.Iterator(); i.HasNext() && *left > 0; *left-- {
-		task := i.Next()
-		s.out = append(s.out, codecs.Message{Topic: codecs.TopicOutcomes, Key: codecs.OutcomeKey(s.ev.Key, s.p.Run, task), Type: codecs.TypeTaskOutcome,
-			Data: &codecs.TaskOutcome{Index: task, Outcome: it.Outcome, Reason: it.Reason, Attempt: it.Attempt, Round: s.p.Round,
-				Reporter: d.Reporter, At: s.p.Now, Leg: it.Leg}})
-	}
-}
-
-// dropAbove forgets tasks that the batch turned out not to have.
-func (s *step) dropAbove(total uint32) {
-	for i := range s.legs {
-		l := &s.legs[i]
-		s.audit().Unexpected += above(l.all, total)
-		l.all.RemoveRange(uint64(total), 1<<32)
-		l.by.each(func(set *roaring.Bitmap) { set.RemoveRange(uint64(total), 1<<32) })
-	}
-	s.tasks.each(func(set *roaring.Bitmap) { set.RemoveRange(uint64(total), 1<<32) })
-	s.running.RemoveRange(uint64(total), 1<<32)
-}
-
-// late counts a report that can no longer change anything, and says so to the world.
-func (s *step) late(d *codecs.BatchReport) {
-	s.audit().Late += size(d.Items)
-	s.emitItems(codecs.TypeBatchLate, d.Items)
-}
-
-// afterEnd tells repeats of what is known from reports that are late.
-func (s *step) afterEnd(d *codecs.BatchReport) {
-	var late []*codecs.ReportItem
-	for _, it := range d.Items {
-		named := setOf(it)
-		known := uint64(0)
-		if int(it.Leg) < len(s.legs) {
-			known = named.AndCardinality(s.legs[it.Leg].all)
-		}
-		s.audit().Duplicates += known
-		if n := named.GetCardinality() - known; n > 0 {
-			s.audit().Late += n
-			late = append(late, it)
-		}
-	}
-	if len(late) > 0 {
-		s.emitItems(codecs.TypeBatchLate, late)
-	}
-}
-
-// park keeps the outcomes of a run that has not started.
-func (s *step) park(d *codecs.BatchReport) {
-	if s.p.Run == "" {
-		s.p.State = codecs.State_orphan
-		if s.p.StartedAt == 0 {
-			s.p.StartedAt = s.p.Now
-		}
-	}
-	i := slices.IndexFunc(s.p.Parked, func(k *codecs.ParkedReports) bool { return k.Run == d.Run })
-	if i < 0 {
-		if len(s.p.Parked) == maxParkedRuns {
-			s.audit().Unexpected += size(d.Items)
-			return
-		}
-		s.p.Parked = append(s.p.Parked, &codecs.ParkedReports{Run: d.Run})
-		i = len(s.p.Parked) - 1
-	}
-	k := s.p.Parked[i]
-	for _, it := range d.Items {
-		if it.Outcome == codecs.Outcome_unspecified {
-			continue
-		}
-		set := setOf(it)
-		set.RemoveRange(uint64(defaultMaxTotal), 1<<32)
-		parkSet(k, it, set)
-	}
-}
-
-// parkSet adds tasks to a parked set; the first outcome of a task stands.
-func parkSet(k *codecs.ParkedReports, it *codecs.ReportItem, set *roaring.Bitmap) {
-	var mine *codecs.OutcomeSet
-	for _, had := range k.Done {
-		if had.Leg != it.Leg {
-			continue
-		}
-		old := roaring.New()
-		if unpack(had.Tasks, old) == nil {
-			set.AndNot(old)
-		}
-		if had.Outcome == it.Outcome {
-			mine = had
-		}
-	}
-	if mine == nil {
-		mine = &codecs.OutcomeSet{Leg: it.Leg, Outcome: it.Outcome}
-		k.Done = append(k.Done, mine)
-	}
-	all := roaring.New()
-	if unpack(mine.Tasks, all) == nil {
-		all.Or(set)
-	}
-	if b, err := pack(all); err == nil {
-		mine.Tasks = b
-	}
-}
-
-// takeParked folds what was kept for the run that has just started.
-func (s *step) takeParked() {
-	i := slices.IndexFunc(s.p.Parked, func(k *codecs.ParkedReports) bool { return k.Run == s.p.Run })
-	if i < 0 {
+// children gives the tasks that a task adds the next indexes, in log order.
+func (s *step) children(l *life, d *codecs.BatchReport) {
+	n := d.Children.Count
+	switch {
+	case l != s.r.run || !l.sealed() || !l.Start.OpenChildren:
+		s.reject("/children: the batch is not sealed, or not open for children")
+		return
+	case len(s.fresh()) == 0: // the completion was a duplicate, and so are its children
+		return
+	case uint64(l.total())+uint64(n) > uint64(l.maxIndex()):
+		s.contradict(fmt.Sprintf("tasks added %d tasks to %d: max_total is %d", n, l.total(), l.maxIndex()))
+		return
+	case len(l.Growths) >= maxGrowths:
+		s.contradict(fmt.Sprintf("too large: more than %d reports added tasks", maxGrowths))
 		return
 	}
-	k := s.p.Parked[i]
-	s.p.Parked = slices.Delete(s.p.Parked, i, i+1)
-	d := &codecs.BatchReport{Run: s.p.Run}
-	for _, set := range k.Done {
-		d.Items = append(d.Items, &codecs.ReportItem{Leg: set.Leg, Outcome: set.Outcome, Bitmap: set.Tasks})
+	f := l.Feeders[0]
+	if len(l.Growths) == 0 {
+		l.Growths = append(l.Growths, &codecs.Growth{Offset: f.SealedAt, Total: f.Total})
 	}
-	s.report(d)
+	if d.Children.Chunk != nil {
+		c := clone(d.Children.Chunk)
+		c.First = f.Total
+		l.Chunks = append(l.Chunks, c)
+	}
+	f.Total += n
+	l.Growths = append(l.Growths, &codecs.Growth{Offset: s.off, Total: f.Total})
 }
 
-// unitEnd notes END of a unit.
-func (s *step) unitEnd(d *codecs.BatchEnd) {
-	if d.Run != s.p.Run || !s.active() || max(1, d.Round) < s.p.Round {
-		s.audit().Late++
-		return
+// addDelta is what a header must not do.
+func (s *step) addDelta(l *life, c *Chunk) {
+	for _, f := range c.delta.fresh {
+		l.sum.n[f.outcome] += f.hi - f.lo
 	}
-	for i, u := range s.p.Units {
-		if u.Set.Stage != d.Unit.GetStage() || u.Set.Topic != d.Unit.GetTopic() || d.Unit.GetPartition() >= u.Set.Partitions {
-			continue
-		}
-		if !s.units[i].CheckedAdd(d.Unit.GetPartition()) {
-			s.audit().Duplicates++
-			return
-		}
-		u.Consumed, u.Failed, u.LastAt = u.Consumed+d.Consumed, u.Failed+d.Failed, s.p.Now
-		s.p.LastProgressAt = s.p.Now
-		return
-	}
-	s.audit().Unexpected++
 }

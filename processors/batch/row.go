@@ -2,210 +2,229 @@ package batch
 
 import (
 	"fmt"
+	"slices"
 	"sort"
+	"strings"
 
-	"github.com/RoaringBitmap/roaring/v2"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quiesce/quiesce/codecs"
 )
 
-// Row is the state of a batch id: its current run, and what is known of others.
+const (
+	rowFormat = 1
+	behaviour = 1
+)
+
+// Row is the header row of one batch id.
 type Row struct {
-	p       *codecs.BatchRow // everything but the sets
-	legs    []leg            // at least one once a run has started
-	running *roaring.Bitmap
-	tasks   sets              // by outcome: tasks that have one on every leg; with one leg they are its sets
-	units   []*roaring.Bitmap // partitions that reported, in the order of p.Units
+	*codecs.BatchRow
+
+	run  *life // of BatchRow.Run
+	next *life // of BatchRow.Next
+
+	done *codecs.SubjobsCompleted // what the next cut announces; never stored
+	sets [outcomes]*pending
 }
 
-// leg is one declared end: its tasks by outcome, and all of them. Most outcomes never occur: their sets are none.
-type leg struct {
-	by  sets
-	all *roaring.Bitmap
+// life is the counts of one run, which its row stores in packed form.
+type life struct {
+	*codecs.RunRow
+	chunks map[uint32]*counts
+	sum    counts
 }
 
-// sets holds a set of tasks for each outcome.
-type sets []*roaring.Bitmap
+// counts of one chunk, or of all.
+type counts struct {
+	n          [outcomes]uint32
+	running    uint32
+	unexpected uint32
+}
 
-// none is the empty set of an outcome that has not occurred. It is shared and never written.
-var none = roaring.New()
-
-func newSets() sets {
-	s := make(sets, outcomes)
-	for i := range s {
-		s[i] = none
+func (c *counts) ended() uint32 {
+	t := uint32(0)
+	for _, n := range c.n {
+		t += n
 	}
-	return s
+	return t
 }
 
-// of is the set of an outcome, to be written.
-func (s sets) of(o codecs.Outcome_Code) *roaring.Bitmap {
-	if s[o] == none {
-		s[o] = roaring.New()
+func (c *counts) failures() uint32 {
+	return c.n[codecs.Failed] + c.n[codecs.TimedOut] + c.n[codecs.Lost]
+}
+
+// set replaces the counts of one chunk: absolute values, so that seeing a chunk twice changes nothing.
+func (l *life) set(id uint32, c counts) {
+	old := l.chunks[id]
+	if old == nil {
+		old = &counts{}
+		l.chunks[id] = old
 	}
-	return s[o]
+	for o := range c.n {
+		l.sum.n[o] += c.n[o] - old.n[o]
+	}
+	l.sum.running += c.running - old.running
+	*old = c
 }
 
-// each calls fn with the sets that may be written: all that are not none.
-func (s sets) each(fn func(*roaring.Bitmap)) {
-	for _, set := range s {
-		if set != none {
-			fn(set)
+func newLife(r *codecs.RunRow) *life {
+	l := &life{RunRow: r, chunks: map[uint32]*counts{}}
+	id := uint32(0)
+	for i, gap := range r.ChunkGaps {
+		id += gap
+		c := counts{}
+		if i < len(r.ChunkOks) {
+			c.n[codecs.OK] = r.ChunkOks[i]
 		}
+		l.set(id, c)
+	}
+	for _, o := range r.Others {
+		c := counts{running: o.Started}
+		if old := l.chunks[o.Id]; old != nil {
+			c.n[codecs.OK] = old.n[codecs.OK]
+		}
+		c.n[codecs.Failed], c.n[codecs.Skipped], c.n[codecs.Cancelled] = o.Failed, o.Skipped, o.Cancelled
+		c.n[codecs.TimedOut], c.n[codecs.Lost], c.n[codecs.Unknown] = o.TimedOut, o.Lost, o.Unknown
+		l.set(o.Id, c)
+	}
+	return l
+}
+
+// ids returns the chunk ids in order.
+func (l *life) ids() []uint32 {
+	ids := make([]uint32, 0, len(l.chunks))
+	for id := range l.chunks {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// pack writes the counts into the row.
+func (l *life) pack() {
+	l.ChunkGaps, l.ChunkOks, l.Others = l.ChunkGaps[:0], l.ChunkOks[:0], l.Others[:0]
+	before := uint32(0)
+	for _, id := range l.ids() {
+		c := l.chunks[id]
+		l.ChunkGaps = append(l.ChunkGaps, id-before)
+		l.ChunkOks = append(l.ChunkOks, c.n[codecs.OK])
+		before = id
+		if c.ended() == c.n[codecs.OK] && c.running == 0 {
+			continue
+		}
+		l.Others = append(l.Others, &codecs.ChunkCounts{Id: id, Failed: c.n[codecs.Failed], Skipped: c.n[codecs.Skipped],
+			Cancelled: c.n[codecs.Cancelled], TimedOut: c.n[codecs.TimedOut], Lost: c.n[codecs.Lost],
+			Unknown: c.n[codecs.Unknown], Started: c.running})
 	}
 }
 
-const outcomes = int(codecs.Outcome_unknown) + 1
-
-func newRow() *Row { return &Row{p: &codecs.BatchRow{}} }
-
-// View returns the row's fields. They are the row's own: do not change them.
-func (r *Row) View() *codecs.BatchRow { return r.p }
-
-// begin makes empty sets for a run.
-func (r *Row) begin() {
-	r.legs = make([]leg, max(1, len(r.p.Legs)))
-	for i := range r.legs {
-		r.legs[i] = newLeg()
-	}
-	r.running = roaring.New()
-	r.tasks = r.legs[0].by
-	if len(r.legs) > 1 {
-		r.tasks = newSets()
-	}
-	r.units = nil
-	for range r.p.Units {
-		r.units = append(r.units, roaring.New())
-	}
-}
-
-func newLeg() leg { return leg{by: newSets(), all: roaring.New()} }
-
-// AppendBinary appends the row as codecs.BatchRow.
+// AppendBinary writes the row.
 func (r *Row) AppendBinary(b []byte) ([]byte, error) {
-	r.p.Done = r.p.Done[:0]
-	for i := range r.legs {
-		for o, set := range r.legs[i].by {
-			if set.IsEmpty() {
-				continue
-			}
-			tasks, err := pack(set)
-			if err != nil {
-				return nil, err
-			}
-			r.p.Done = append(r.p.Done, &codecs.OutcomeSet{Leg: uint32(i), Outcome: codecs.Outcome_Code(o), Tasks: tasks})
+	for _, l := range []*life{r.run, r.next} {
+		if l != nil {
+			l.pack()
 		}
 	}
-	r.p.Running = nil
-	if r.running != nil && !r.running.IsEmpty() {
-		var err error
-		if r.p.Running, err = pack(r.running); err != nil {
-			return nil, err
-		}
-	}
-	for i, set := range r.units {
-		var err error
-		if r.p.Units[i].Reported, err = pack(set); err != nil {
-			return nil, err
-		}
-	}
-	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, r.p)
+	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, r.BatchRow)
 }
 
-func pack(set *roaring.Bitmap) ([]byte, error) {
-	set.RunOptimize()
-	b, err := set.ToBytes()
-	if err != nil {
-		return nil, fmt.Errorf("set of tasks: %w", err)
+// LoadRow reads what AppendBinary wrote. Fields of a later release are kept byte for byte.
+func (m *Machine) LoadRow(key string, b []byte) (codecs.Row, error) {
+	r := &Row{BatchRow: &codecs.BatchRow{}}
+	if err := proto.Unmarshal(b, r.BatchRow); err != nil {
+		return nil, fmt.Errorf("batch row %s: %w", codecs.KeyString(key), err)
 	}
-	return b, nil
-}
-
-// load reads what AppendBinary wrote.
-func load(b []byte) (*Row, error) {
-	r := newRow()
-	if err := proto.Unmarshal(b, r.p); err != nil {
-		return nil, fmt.Errorf("batch row: %w", err)
+	if r.Format > rowFormat {
+		return nil, fmt.Errorf("batch row %s: %w: %d", codecs.KeyString(key), codecs.ErrNewFormat, r.Format)
 	}
-	if r.p.Run == "" {
-		return r, nil
+	r.Batch = key
+	if r.BatchRow.Run != nil {
+		r.run = newLife(r.BatchRow.Run)
 	}
-	r.begin()
-	for _, d := range r.p.Done {
-		if int(d.Leg) >= len(r.legs) || int(d.Outcome) >= outcomes {
-			return nil, fmt.Errorf("batch row: no leg %d or outcome %d", d.Leg, d.Outcome)
-		}
-		l := &r.legs[d.Leg]
-		if err := unpack(d.Tasks, l.by.of(d.Outcome)); err != nil {
-			return nil, err
-		}
-		l.all.Or(l.by[d.Outcome])
-	}
-	if err := unpack(r.p.Running, r.running); err != nil {
-		return nil, err
-	}
-	for i, u := range r.p.Units {
-		if err := unpack(u.Reported, r.units[i]); err != nil {
-			return nil, err
-		}
-	}
-	if len(r.legs) > 1 {
-		r.settle(r.everywhere())
+	if r.BatchRow.Next != nil {
+		r.next = newLife(r.BatchRow.Next)
 	}
 	return r, nil
 }
 
-func unpack(b []byte, set *roaring.Bitmap) error {
-	if len(b) == 0 {
-		return nil
-	}
-	if err := set.UnmarshalBinary(b); err != nil {
-		return fmt.Errorf("batch row: set: %w", err)
-	}
-	return nil
+// NewRow makes the empty row of a key.
+func (m *Machine) NewRow(key string) codecs.Row {
+	return &Row{BatchRow: &codecs.BatchRow{Format: rowFormat, Behaviour: behaviour, Batch: strings.Clone(key)}}
 }
 
-// Tasks returns the tasks with an outcome on every leg, by outcome, and those that were reported as started. They are the
-// row's own: do not change them. Nil before START.
-func (r *Row) Tasks() (byOutcome []*roaring.Bitmap, running *roaring.Bitmap) {
-	return r.tasks, r.running
+// adopt makes l the current run; nil = none.
+func (r *Row) adopt(l *life) {
+	r.run = l
+	r.BatchRow.Run = l.RunRow
 }
 
-// Reported returns the partitions of the unit set number i that have reported END.
-func (r *Row) Reported(i int) *roaring.Bitmap { return r.units[i] }
-
-// Open returns, for each leg, the tasks that have an outcome there.
-func (r *Row) Open() []*roaring.Bitmap {
-	var out []*roaring.Bitmap
-	for i := range r.legs {
-		out = append(out, r.legs[i].all)
+func (r *Row) park(l *life) {
+	r.next = l
+	r.BatchRow.Next = nil
+	if l != nil {
+		r.BatchRow.Next = l.RunRow
 	}
-	return out
 }
 
 // String is one stable line.
 func (r *Row) String() string {
-	p := r.p
-	c := r.Counts()
-	s := fmt.Sprintf("run=%s round=%d %s mode=%s total=%d pending=%d running=%d ok=%d failed=%d skipped=%d cancelled=%d timed_out=%d lost=%d unknown=%d",
-		p.Run, p.Round, p.State, p.Mode, c.Total, c.Pending, c.Running, c.Ok, c.Failed, c.Skipped, c.Cancelled, c.TimedOut, c.Lost, c.Unknown)
-	if p.Paused {
-		s += " paused"
+	var b strings.Builder
+	fmt.Fprintf(&b, "batch %s", r.Batch)
+	if r.run == nil {
+		b.WriteString(" empty")
+	} else {
+		r.run.print(&b)
 	}
-	if a := p.Audit; a != nil {
-		s += fmt.Sprintf(" duplicates=%d late=%d unexpected=%d stale=%d", a.Duplicates, a.Late, a.Unexpected, a.Stale)
+	if r.next != nil {
+		fmt.Fprintf(&b, " | parked run=%s reports=%d", r.next.Run, r.next.Parked)
 	}
-	for i, u := range p.Units {
-		s += fmt.Sprintf(" %s/%s=%d/%d", u.Set.Stage, u.Set.Topic, r.units[i].GetCardinality(), u.Set.Partitions)
+	if a := r.Audit; a.GetDuplicates()+a.GetLate()+a.GetUnexpected()+a.GetStale() > 0 {
+		fmt.Fprintf(&b, " | dup=%d late=%d unexpected=%d stale=%d", a.Duplicates, a.Late, a.Unexpected, a.Stale)
 	}
-	var parked []string
-	for _, k := range p.Parked {
-		parked = append(parked, k.Run)
+	return b.String()
+}
+
+func (l *life) print(b *strings.Builder) {
+	fmt.Fprintf(b, " run=%s %s", l.Run, l.State)
+	if l.Paused {
+		b.WriteString(" paused")
 	}
-	sort.Strings(parked)
-	if len(parked) > 0 {
-		s += fmt.Sprintf(" parked=%v", parked)
+	if n := l.round(); n > 1 {
+		fmt.Fprintf(b, " round=%d", n)
 	}
-	return s
+	c := l.tally()
+	if l.sealed() {
+		fmt.Fprintf(b, " total=%d pending=%d", c.Total, c.Pending)
+	}
+	for _, f := range []struct {
+		name string
+		n    uint32
+	}{{"running", c.Running}, {"ok", c.Ok}, {"failed", c.Failed}, {"skipped", c.Skipped}, {"cancelled", c.Cancelled},
+		{"timed_out", c.TimedOut}, {"lost", c.Lost}, {"unknown", c.Unknown}} {
+		if f.n > 0 {
+			fmt.Fprintf(b, " %s=%d", f.name, f.n)
+		}
+	}
+	if l.marked() {
+		fmt.Fprintf(b, " units=%d/%d", len(l.Ends), l.units())
+	}
+	if l.queued() && l.State == codecs.State_sealed {
+		fmt.Fprintf(b, " released=%d", l.Released)
+	}
+	if l.Parked > 0 {
+		fmt.Fprintf(b, " reports=%d", l.Parked)
+	}
+	if l.Reason != "" {
+		fmt.Fprintf(b, " reason=%q", l.Reason)
+	}
+}
+
+// sortEnds keeps the units that reported in order, so that equal sets are equal rows.
+func (l *life) addEnd(e *codecs.UnitEnd) bool {
+	i := sort.Search(len(l.Ends), func(i int) bool { return l.Ends[i].Unit >= e.Unit })
+	if i < len(l.Ends) && l.Ends[i].Unit == e.Unit {
+		return false
+	}
+	l.Ends = slices.Insert(l.Ends, i, e)
+	return true
 }

@@ -1,138 +1,159 @@
 package batch
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quiesce/quiesce/codecs"
 )
 
-// Bounds of what a row remembers of other runs.
-const (
-	maxPastRuns     = 16
-	defaultMaxTotal = 10_000_000
-)
-
-// Words of START.
-const (
-	modeLedger       = "ledger"
-	modeMarkers      = "markers"
-	supersede        = "supersede"
-	reuseReject      = "reject"
-	onlyAfterFailure = "only-after-failure"
-	closeAtDeadline  = "close"
-)
-
-// start begins a run, unless the reuse policy forbids it. The same START again changes nothing.
+// start opens a run, or is a duplicate of the START that did.
 func (s *step) start(d *codecs.BatchStart) {
-	switch {
-	case d.Run == s.p.Run:
+	r := s.r
+	if reason := startFault(d); reason != "" {
+		s.reject(reason)
+		return
+	}
+	if l := r.life(d.Run, s.off); l != nil && l.Start != nil {
 		s.audit().Duplicates++
 		return
-	case slices.Contains(s.p.PastRuns, d.Run):
-		s.audit().Stale++
-		return
-	case s.active() && d.ReuseOpen != supersede, s.p.Run != "" && !s.active() && !s.mayFollow(d.Reuse):
-		s.audit().Unexpected++
-		return
 	}
-	if s.active() {
-		s.end(codecs.State_cancelled, "superseded by run "+d.Run)
-	}
-	old := s.p
-	past := old.PastRuns
-	if old.Run != "" {
-		past = append(past, old.Run)
-	}
-	if len(past) > maxPastRuns {
-		past = past[len(past)-maxPastRuns:]
-	}
-	s.p = begun(d, old.Now)
-	s.p.Version, s.p.PastRuns, s.p.Parked = old.Version, past, old.Parked
-	s.begin()
-	s.emit(codecs.TypeBatchStarted, "")
-	if s.p.Feeders > 1 && s.p.Mode == modeLedger {
-		// Each feeder numbers its tasks from 0: one set cannot hold them all.
-		s.end(codecs.State_inconsistent, "mode ledger takes one feeder")
-		return
-	}
-	s.takeParked()
-}
-
-// mayFollow applies the reuse policy to a run that comes after an ended one.
-func (s *step) mayFollow(reuse string) bool {
-	good := s.p.State == codecs.State_completed || s.p.State == codecs.State_completed_with_failures
-	return reuse != reuseReject && !(reuse == onlyAfterFailure && good)
-}
-
-// begun is the row of a run that has just started.
-func begun(d *codecs.BatchStart, now int64) *codecs.BatchRow {
-	p := &codecs.BatchRow{Run: d.Run, State: codecs.State_open, Mode: d.Mode, Topology: d.Topology, Round: 1, Feeders: max(1, d.Feeders),
-		MaxTotal: d.MaxTotal, Legs: d.Legs, Policy: d.Policy, OnDeadline: d.OnDeadline, Labels: d.Labels, Owner: d.Owner, Notify: d.Notify,
-		Retention: d.Retention, Queue: d.Queue, Window: d.Window, Now: now, StartedAt: now, LastProgressAt: now, ProgressAt: now}
-	if p.Mode == "" {
-		p.Mode = modeLedger
-	}
-	if p.MaxTotal == 0 {
-		p.MaxTotal = defaultMaxTotal
-	}
-	for _, u := range d.Units {
-		p.Units = append(p.Units, &codecs.UnitReports{Set: u})
-	}
-	if d.Deadlines != nil {
-		p.Deadlines = proto.Clone(d.Deadlines).(*codecs.Deadlines)
-		if w := p.Deadlines.SealWithin; w > 0 {
-			p.Deadlines.SealBy = now + w
-		}
-		if w := p.Deadlines.CompleteWithin; w > 0 {
-			p.Deadlines.CompleteBy = now + w
-		}
-		p.Deadlines.SealWithin, p.Deadlines.CompleteWithin = 0, 0
-	}
-	return p
-}
-
-// seal notes how many tasks one feeder has.
-func (s *step) seal(d *codecs.BatchSeal) {
-	if d.Run != s.p.Run {
+	if slices.Contains(r.Past, d.Run) {
 		s.audit().Stale++
 		return
 	}
-	if !s.active() {
-		s.audit().Late++
-		return
-	}
-	for _, had := range s.p.Seals {
-		if had.Feeder == d.Feeder {
-			if had.Total != d.Total {
-				s.end(codecs.State_inconsistent, "a feeder sealed twice with different totals")
-			}
+	if r.run != nil && r.run.Run != d.Run && r.run.Start != nil {
+		if reason := s.reuse(d); reason != "" {
+			s.reject(reason)
 			return
 		}
 	}
-	if d.Feeder >= s.p.Feeders {
-		s.audit().Unexpected++
-		return
-	}
-	s.p.Seals = append(s.p.Seals, &codecs.FeederSeal{Feeder: d.Feeder, Total: d.Total, PayloadDigest: d.PayloadDigest})
-	s.p.Chunks = append(s.p.Chunks, d.Chunks...)
-	s.p.LastProgressAt = s.p.Now
-	if uint32(len(s.p.Seals)) < s.p.Feeders {
-		return
-	}
-	total := uint64(0)
-	for _, f := range s.p.Seals {
-		total += uint64(f.Total)
-	}
-	if total > uint64(s.p.MaxTotal) {
-		s.end(codecs.State_inconsistent, "more tasks than max_total")
-		return
-	}
-	s.p.Total, s.p.State, s.p.SealedAt = uint32(total), codecs.State_sealed, s.p.Now
-	s.dropAbove(s.p.Total)
-	s.emit(codecs.TypeBatchSealed, "")
+	l := s.begin(d.Run)
+	s.open(l, clone(d))
 }
 
-// sealed says that the number of tasks is known.
-func (r *Row) sealed() bool { return r.p.Run != "" && uint32(len(r.p.Seals)) == r.p.Feeders }
+// startFault says why a START cannot be honoured; field values were checked when the record was decoded.
+func startFault(d *codecs.BatchStart) string {
+	switch d.Mode {
+	case "", modeLedger:
+		if len(d.Legs) > codecs.MaxLegs {
+			return fmt.Sprintf("/legs: %d, at most %d", len(d.Legs), codecs.MaxLegs)
+		}
+	case modeMarkers:
+		if len(d.Units) == 0 {
+			return "/units: a batch in mode markers names the units that report END"
+		}
+	default:
+		return fmt.Sprintf("/mode: %s is not built into this release: ledger or markers", d.Mode)
+	}
+	if d.Feeders > codecs.MaxFeeders {
+		return fmt.Sprintf("/feeders: %d, at most %d", d.Feeders, codecs.MaxFeeders)
+	}
+	if d.OpenChildren && (d.Feeders > 1 || d.Mode == modeMarkers) {
+		return "/open_children: for one feeder in mode ledger"
+	}
+	return ""
+}
+
+// reuse ends the run that holds the id, or says why it cannot be used again.
+func (s *step) reuse(d *codecs.BatchStart) string {
+	old := s.r.run
+	if !old.State.Terminal() {
+		if d.ReuseOpen != "supersede" {
+			return fmt.Sprintf("run %s is %s: a batch id can be used again after its end", old.Run, old.State)
+		}
+		s.finish(codecs.State_cancelled, codecs.Cancelled, "superseded by run "+d.Run)
+		return ""
+	}
+	end := old.State
+	if end == codecs.State_collected {
+		end = old.PreviousState
+	}
+	switch {
+	case d.Reuse == "reject":
+		return fmt.Sprintf("run %s has ended: this START refuses to use the id again", old.Run)
+	case d.Reuse == "only-after-failure" && end == codecs.State_completed:
+		return fmt.Sprintf("run %s completed: this START uses the id again only after a failure", old.Run)
+	}
+	return ""
+}
+
+// begin returns the life of a run as the current one: adopted from parked reports, or new.
+func (s *step) begin(run string) *life {
+	r := s.r
+	l := r.life(run, s.off)
+	if l == r.run && l != nil {
+		return l // its reports came first
+	}
+	if old := r.run; old != nil {
+		r.retire(old)
+	}
+	if l == nil {
+		l = newRun(run, s.off)
+	} else {
+		r.park(nil)
+	}
+	r.adopt(l)
+	return l
+}
+
+func newRun(run string, off int64) *life {
+	return newLife(&codecs.RunRow{Run: strings.Clone(run), State: codecs.State_orphan, First: off,
+		Rounds: []*codecs.RoundRow{{Start: off, End: -1}}})
+}
+
+// retire remembers a run that is over; its chunks are collected.
+func (r *Row) retire(l *life) {
+	r.Past = append(r.Past, l.Run)
+	if n := len(r.Past) - maxPast; n > 0 {
+		r.Past = r.Past[n:]
+	}
+	r.Garbage = nil
+	for _, id := range l.ids() {
+		if len(r.Garbage) == maxGarbage {
+			break
+		}
+		r.Garbage = append(r.Garbage, codecs.ChunkKey(r.Batch, l.Run, id))
+	}
+}
+
+// open turns a life into an open batch.
+func (s *step) open(l *life, d *codecs.BatchStart) {
+	now := s.r.Now
+	if d.Mode == "" {
+		d.Mode = modeLedger
+	}
+	l.Start, l.State, l.StartedAt, l.LastProgress, l.StartedOffset = d, codecs.State_open, now, now, s.off
+	l.Policy, l.Window = d.Policy, d.Window
+	l.Feeders = make([]*codecs.FeederRow, max(d.Feeders, 1))
+	for i := range l.Feeders {
+		l.Feeders[i] = &codecs.FeederRow{}
+	}
+	l.Deadlines = absolute(d.Deadlines, now)
+	s.r.Version++
+	s.event(codecs.TypeBatchStarted, "")
+	if l.ParkedLegs > 0 && l.ParkedLegs != l.pinnedLegs() {
+		s.contradict(fmt.Sprintf("reports before START speak of %d legs, START of %d", l.ParkedLegs, l.pinnedLegs()))
+		return
+	}
+	s.evaluate()
+}
+
+// absolute turns durations that count from START into times.
+func absolute(d *codecs.Deadlines, now int64) *codecs.Deadlines {
+	out := &codecs.Deadlines{SealBy: d.GetSealBy(), CompleteBy: d.GetCompleteBy(), NoProgressFor: d.GetNoProgressFor()}
+	sooner := func(at *int64, within int64) {
+		if within > 0 && (*at == 0 || now+within < *at) {
+			*at = now + within
+		}
+	}
+	sooner(&out.SealBy, d.GetSealWithin())
+	sooner(&out.CompleteBy, d.GetCompleteWithin())
+	return out
+}
+
+// clone copies data out of the record that it shares memory with.
+func clone[M proto.Message](m M) M { return proto.Clone(m).(M) }

@@ -55,7 +55,7 @@ func (b *Book) Data(rec *codecs.Record, tag *codecs.Tag, res *Result) (now bool)
 	} else {
 		b.machine.Pass(rec.Offset)
 	}
-	return b.reports.add(tag, res.items, b.desk.cfg.Flow.ReportCount)
+	return b.reports.add(tag, res.items, res.legs, b.desk.cfg.Flow.ReportCount)
 }
 
 // Control enters a record that carries no data: END, or what a later release may add.

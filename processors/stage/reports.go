@@ -23,6 +23,7 @@ type reports struct {
 type runKey struct {
 	batch, run    string
 	round, feeder uint32
+	legs          uint32 // of the topology; 0 where tasks have no legs
 }
 
 type outcomes struct {
@@ -37,12 +38,12 @@ type legOutcomes struct {
 	indexes []uint32
 }
 
-// add takes the outcomes of a record, and reports whether there are enough for a report now.
-func (r *reports) add(tag *codecs.Tag, items []item, enough int) bool {
+// add takes the outcomes of a record in a topology of so many legs, and reports whether there are enough for a report now.
+func (r *reports) add(tag *codecs.Tag, items []item, legs uint32, enough int) bool {
 	if len(items) == 0 {
 		return false
 	}
-	o := r.of(runKey{tag.Batch, tag.Run, tag.Round, tag.Feeder})
+	o := r.of(runKey{tag.Batch, tag.Run, tag.Round, tag.Feeder, legs})
 	for i := range items {
 		o.add(&items[i])
 	}
@@ -100,7 +101,7 @@ func (r *reports) events(id, reporter string) ([]reportEvent, error) {
 		}
 		for part := 0; len(items) > 0; part++ {
 			n := fit(items)
-			data := &codecs.BatchReport{Run: k.run, Round: k.round, Feeder: k.feeder, Reporter: reporter, Items: items[:n:n]}
+			data := &codecs.BatchReport{Run: k.run, Round: k.round, Feeder: k.feeder, Legs: k.legs, Reporter: reporter, Items: items[:n:n]}
 			events = append(events, reportEvent{k.batch, codecs.Event{Type: codecs.TypeBatchReport,
 				ID: fmt.Sprintf("%s/%s/%d/%d/%d", id, k.run, k.round, k.feeder, part), Data: data}})
 			items = items[n:]

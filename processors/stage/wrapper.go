@@ -24,6 +24,7 @@ type wrapper struct {
 	outputs  []string            // of these, the ones whose records stay in the batch
 	legs     map[string][]uint32 // by input topic: legs that its records reach
 	through  map[string][]uint32 // by output topic: legs behind it
+	all      uint32              // number of legs of the topology
 	counts   topology.Partitions // now, for batches that pinned none
 	pinned   planCache
 }
@@ -32,7 +33,8 @@ func newWrapper(cfg Config, counts topology.Partitions) *wrapper {
 	t := cfg.Topology
 	s := t.Stages[cfg.Stage]
 	w := &wrapper{stage: cfg.Stage, flow: cfg.Flow, log: cfg.Log, tracer: cfg.Tracer,
-		declared: s.Out, outputs: t.Outputs(cfg.Stage), legs: map[string][]uint32{}, through: map[string][]uint32{}, counts: counts}
+		declared: s.Out, outputs: t.Outputs(cfg.Stage), legs: map[string][]uint32{}, through: map[string][]uint32{},
+		all: uint32(len(t.Legs())), counts: counts}
 	for _, topic := range s.In {
 		w.legs[topic] = t.ReachableLegs(cfg.Stage, topic)
 	}
@@ -52,6 +54,7 @@ func newWrapper(cfg Config, counts topology.Partitions) *wrapper {
 type Result struct {
 	Send    []codecs.Record // children in the handler's order, or the dead letter
 	items   []item          // outcomes to report
+	legs    uint32          // of the topology, in mode ledger
 	machine markers.Result  // for the batch's markers
 	cascade bool            // the batch counts its records in the markers' machine
 	verdict verdict
@@ -93,7 +96,7 @@ func (w *wrapper) handle(ctx context.Context, rec *codecs.Record, tag *codecs.Ta
 	switch {
 	case tag.Batch == "":
 	case ledger:
-		res.items = w.ledgerItems(rec.Topic, tag.Index, r.Attempt, v)
+		res.items, res.legs = w.ledgerItems(rec.Topic, tag.Index, r.Attempt, v), w.all
 	default:
 		res.machine.Failed = v.outcome == codecs.Failed
 		res.machine.Produced = producedBy(w.outputs, v.outputs)

@@ -21,7 +21,7 @@ func (v *View) file(k *kgo.Record) (string, error) {
 	}
 	p := v.parts[k.Partition]
 	if p == nil {
-		p = &partition{rows: map[string]*record{}}
+		p = &partition{rows: map[string]*record{}, chunks: map[string][]byte{}}
 		v.parts[k.Partition] = p
 	}
 	stale, err := p.judge.Stale(&rec)
@@ -37,19 +37,24 @@ func (v *View) file(k *kgo.Record) (string, error) {
 	case k.Value == nil:
 		v.idsDirty = true
 		delete(p.rows, key)
-		return key, nil
+		delete(p.chunks, key)
+		return string(codecs.BatchOf(k.Key)), nil
 	}
 	e, row, err := processors.ParseEnvelope(k.Value)
-	if errors.Is(err, codecs.ErrNotARow) || e.Part {
-		return "", nil // foreign, or not a header row
+	if errors.Is(err, codecs.ErrNotARow) {
+		return "", nil // foreign
 	}
 	if err != nil {
 		return "", fmt.Errorf("row %s: %w", codecs.KeyString(key), err)
 	}
+	if e.Part {
+		p.chunks[key] = row
+		return string(codecs.BatchOf(k.Key)), nil
+	}
 	if p.rows[key] == nil {
 		v.idsDirty = true
 	}
-	p.rows[key] = &record{Envelope: e, partition: k.Partition, bytes: row}
+	p.rows[key] = &record{Envelope: e, id: key, partition: k.Partition, bytes: row}
 	return key, nil
 }
 
@@ -71,7 +76,13 @@ func (p *partition) move(rec *codecs.Record) error {
 	return nil
 }
 
-// fileOutcome keeps the reason of a task. Records that cannot be read are not ours.
+// ranged is what was said of a range of tasks at once.
+type ranged struct {
+	*codecs.TaskOutcome
+	run string
+}
+
+// fileOutcome keeps the reason of a task or a range. Records that cannot be read are not ours.
 func (v *View) fileOutcome(rec *codecs.Record) string {
 	id := string(codecs.BatchOf(rec.Key))
 	if rec.Value == nil {
@@ -79,9 +90,17 @@ func (v *View) fileOutcome(rec *codecs.Record) string {
 		return id
 	}
 	var ev codecs.Event
-	if codecs.Decode(rec, &ev) == nil {
-		if o, ok := ev.Data.(*codecs.TaskOutcome); ok {
-			v.reasons[string(rec.Key)] = o
+	if codecs.Decode(rec, &ev) != nil {
+		return id
+	}
+	o, ok := ev.Data.(*codecs.TaskOutcome)
+	if !ok {
+		return id
+	}
+	v.reasons[string(rec.Key)] = o
+	if o.Last > o.Index {
+		if _, run, _, ok := codecs.SplitChunkKey(string(rec.Key)); ok {
+			v.ranges[id] = append(v.ranges[id], ranged{o, run})
 		}
 	}
 	return id

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"fmt"
 	"sort"
 
 	"github.com/quiesce/quiesce/codecs"
@@ -22,11 +23,14 @@ func (v *View) find(id string) (*record, error) {
 	return nil, sidecar.ErrUnknown
 }
 
+// machine decodes rows; what it is configured with does not matter for that.
+var machine = batch.New(batch.Config{})
+
 func (r *record) decode() error {
 	if r.row != nil {
 		return nil
 	}
-	row, err := batch.New().LoadRow("", r.bytes)
+	row, err := machine.LoadRow(r.id, r.bytes)
 	if err != nil {
 		return err
 	}
@@ -88,7 +92,7 @@ func (v *View) Command(id, command string) (*api.Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range r.row.View().Answers {
+	for _, a := range r.row.Answers {
 		if a.Id == command {
 			return &api.Command{Command: a.Id, Verb: a.Verb, Applied: a.Applied, Reason: a.Reason, At: api.Int64(a.At)}, nil
 		}
@@ -98,23 +102,26 @@ func (v *View) Command(id, command string) (*api.Command, error) {
 
 // describe makes the document of a batch.
 func describe(id string, r *record) api.Batch {
-	p, c := r.row.View(), r.row.Counts()
-	b := api.Batch{Batch: id, Run: p.Run, State: p.State.String(), Terminal: p.State.Terminal(), Round: p.Round, Mode: p.Mode, Paused: p.Paused,
-		Quarantined: r.Quarantined(), Empty: p.SealedAt > 0 && p.Total == 0, Reason: p.Reason, Version: api.Int64(p.Version),
+	p, _ := r.row.Snapshot()
+	c := p.Counts
+	if c == nil {
+		c = &codecs.Counts{}
+	}
+	b := api.Batch{Batch: id, Run: p.Run, State: p.State.String(), Terminal: p.State.Terminal(), Round: p.Round, Mode: p.Start.GetMode(), Paused: p.Paused,
+		Quarantined: r.Quarantined(), Empty: p.Sealed && p.Total == 0, Reason: p.Reason, Version: api.Int64(p.Version),
 		Applied: api.Position{Partition: r.partition, Offset: r.Applied},
 		Counts: api.Counts{Total: c.Total, Pending: c.Pending, Running: c.Running, OK: c.Ok, Failed: c.Failed, Skipped: c.Skipped,
 			Cancelled: c.Cancelled, TimedOut: c.TimedOut, Lost: c.Lost, Unknown: c.Unknown},
-		Labels: p.Labels, OnDeadline: p.OnDeadline, Queue: p.Queue, Window: p.Window, Released: p.Released,
-		StartedAt: api.Int64(p.StartedAt), SealedAt: api.Int64(p.SealedAt), EndedAt: api.Int64(p.EndedAt), LastProgress: api.Int64(p.LastProgressAt)}
-	rate, eta := r.row.Rate()
-	b.Rate, b.ETA = rate, api.Int64(eta)
+		Labels: p.Start.GetLabels(), OnDeadline: p.Start.GetOnDeadline(), Queue: p.Start.GetQueue(), Window: p.Window, Released: p.Released,
+		StartedAt: api.Int64(p.StartedAt), SealedAt: api.Int64(p.SealedAt), EndedAt: api.Int64(p.EndedAt), LastProgress: api.Int64(p.LastProgress),
+		Rate: p.Rate, ETA: api.Int64(p.ETA)}
 	if a := p.Audit; a != nil {
 		b.Audit = api.Audit{Duplicates: api.Int64(a.Duplicates), Late: api.Int64(a.Late), Unexpected: api.Int64(a.Unexpected), Stale: api.Int64(a.Stale)}
 	}
-	if t := p.Topology; t != nil {
+	if t := p.Start.GetTopology(); t != nil {
 		b.Topology = &api.Topology{Name: t.Name, Version: t.Version}
 	}
-	if o := p.Owner; o.GetJob() != "" {
+	if o := p.Start.GetOwner(); o.GetJob() != "" {
 		b.Owner = &api.Owner{Job: o.Job, Step: o.Step}
 	}
 	if y := p.Policy; y != nil {
@@ -123,29 +130,33 @@ func describe(id string, r *record) api.Batch {
 	if d := p.Deadlines; d != nil {
 		b.Deadlines = &api.Deadlines{SealBy: api.Int64(d.SealBy), CompleteBy: api.Int64(d.CompleteBy), NoProgressFor: api.Int64(d.NoProgressFor)}
 	}
-	for i := range p.Feeders {
-		f := api.Feeder{Feeder: i}
-		for _, s := range p.Seals {
-			if s.Feeder == i {
-				f.Sealed, f.Total = true, s.Total
-			}
-		}
-		b.Feeders = append(b.Feeders, f)
+	for i, f := range p.Feeders {
+		b.Feeders = append(b.Feeders, api.Feeder{Feeder: uint32(i), Sealed: f.Sealed, Total: f.Total})
 	}
-	b.Stages = stages(r.row, p)
+	b.Stages = stages(p.Start, p.Ends)
 	return b
 }
 
 // maxSilent bounds the partitions that a stage names.
 const maxSilent = 64
 
-func stages(row *batch.Row, p *codecs.BatchRow) (out []api.Stage) {
-	for i, u := range p.Units {
-		seen := row.Reported(i)
-		s := api.Stage{Stage: u.Set.Stage, Topic: u.Set.Topic, Units: u.Set.Partitions, Reported: uint32(seen.GetCardinality()),
-			Consumed: api.Int64(u.Consumed), Failed: api.Int64(u.Failed), LastAt: api.Int64(u.LastAt)}
-		for n := range u.Set.Partitions {
-			if !seen.Contains(n) && len(s.Silent) < maxSilent {
+// stages says of each input of a stage which of its partitions have reported END.
+func stages(start *codecs.BatchStart, ends []*codecs.UnitEnd) (out []api.Stage) {
+	by := map[string]*codecs.UnitEnd{}
+	for _, e := range ends {
+		by[e.Unit] = e
+	}
+	for _, u := range start.GetUnits() {
+		s := api.Stage{Stage: u.Stage, Topic: u.Topic, Units: u.Partitions}
+		for n := range u.Partitions {
+			e := by[fmt.Sprintf("%s/%s/%d", u.Stage, u.Topic, n)]
+			switch {
+			case e != nil:
+				s.Reported++
+				s.Consumed += api.Int64(e.Consumed)
+				s.Failed += api.Int64(e.Failed)
+				s.LastAt = max(s.LastAt, api.Int64(e.At))
+			case len(s.Silent) < maxSilent:
 				s.Silent = append(s.Silent, n)
 			}
 		}

@@ -3,19 +3,44 @@ package table
 import (
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"github.com/quiesce/quiesce/codecs"
 	"github.com/quiesce/quiesce/internal/sidecar"
 	"github.com/quiesce/quiesce/internal/sidecar/api"
+	"github.com/quiesce/quiesce/processors/batch"
 )
 
 const (
 	wordPending = "pending"
 	wordRunning = "running"
+
+	maxChunks = 64 // looked at for one page
 )
 
-// Tasks returns tasks by index.
+// chunk decodes a chunk's row; nil = there is none.
+func (v *View) chunk(r *record, ref batch.ChunkRef) (*batch.Chunk, error) {
+	b, ok := v.parts[r.partition].chunks[ref.Key]
+	if !ok {
+		return nil, nil
+	}
+	c, err := machine.LoadPart(ref.Key, b)
+	if err != nil {
+		return nil, err
+	}
+	return c.(*batch.Chunk), nil
+}
+
+// word is how a task is shown.
+func word(t batch.Task) string {
+	switch {
+	case t.Outcome != codecs.Outcome_unspecified:
+		return t.Outcome.String()
+	case t.Running:
+		return wordRunning
+	}
+	return wordPending
+}
+
+// Tasks returns tasks by index. It looks at a bounded number of chunks, so a page may be short before the end.
 func (v *View) Tasks(id string, outcomes []string, from uint32, n int) (sidecar.TaskPage, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -23,57 +48,57 @@ func (v *View) Tasks(id string, outcomes []string, from uint32, n int) (sidecar.
 	if err != nil {
 		return sidecar.TaskPage{}, err
 	}
-	p := r.row.View()
-	page := sidecar.TaskPage{Run: p.Run}
-	by, running := r.row.Tasks()
-	if by == nil {
-		return page, nil
-	}
-	wanted := func(word string) bool { return len(outcomes) == 0 || slices.Contains(outcomes, word) }
-	choice, ended := roaring.New(), roaring.New()
-	for o, set := range by {
-		ended.Or(set)
-		if wanted(codecs.Outcome_Code(o).String()) {
-			choice.Or(set)
-		}
-	}
-	if wanted(wordRunning) {
-		choice.Or(running)
-	}
-	if wanted(wordPending) {
-		open := roaring.Or(ended, running)
-		open.Flip(0, uint64(p.Total))
-		open.RemoveRange(uint64(p.Total), 1<<32)
-		choice.Or(open)
-	}
-	it := choice.Iterator()
-	it.AdvanceIfNeeded(from)
-	for it.HasNext() {
-		i := it.Next()
-		if len(page.Tasks) == n {
-			page.More, page.Next = true, i
+	s, _ := r.row.Snapshot()
+	page := sidecar.TaskPage{Run: s.Run}
+	refs := r.row.Chunks(0, from, maxChunks+1)
+	for i, ref := range refs {
+		if i == maxChunks {
+			page.More, page.Next = true, ref.First
 			break
 		}
-		page.Tasks = append(page.Tasks, v.task(id, p, by, running, i))
+		c, err := v.chunk(r, ref)
+		if err != nil {
+			return page, err
+		}
+		r.row.Tasks(ref, c, from, func(t batch.Task) bool {
+			w := word(t)
+			if len(outcomes) > 0 && !slices.Contains(outcomes, w) {
+				return true
+			}
+			if len(page.Tasks) == n {
+				page.More, page.Next = true, t.Index
+				return false
+			}
+			page.Tasks = append(page.Tasks, v.task(id, s.Run, t, w))
+			return true
+		})
+		if page.More {
+			break
+		}
 	}
 	return page, nil
 }
 
-// task describes one task. In the mode markers an open batch knows only the failures that were reported.
-func (v *View) task(id string, p *codecs.BatchRow, by []*roaring.Bitmap, running *roaring.Bitmap, i uint32) api.Task {
-	t := api.Task{Index: i, Outcome: wordPending}
-	if running.Contains(i) {
-		t.Outcome = wordRunning
-	}
-	for o, set := range by {
-		if set.Contains(i) {
-			t.Outcome = codecs.Outcome_Code(o).String()
-		}
-	}
-	if o := v.reasons[codecs.OutcomeKey(id, p.Run, i)]; o != nil && o.Outcome.String() == t.Outcome {
+// task describes one task, with the reason that the outcomes topic has.
+func (v *View) task(id, run string, b batch.Task, w string) api.Task {
+	t := api.Task{Index: b.Index, Outcome: w}
+	if o := v.reason(id, run, b.Index); o != nil && o.Outcome.String() == w {
 		t.Reason, t.Attempt, t.Round, t.Reporter, t.At = o.Reason, o.Attempt, o.Round, o.Reporter, api.Int64(o.At)
 	}
 	return t
+}
+
+// reason finds what was said of a task: for itself, or for the range that it is in.
+func (v *View) reason(id, run string, index uint32) *codecs.TaskOutcome {
+	if o := v.reasons[codecs.OutcomeKey(id, run, index)]; o != nil {
+		return o
+	}
+	for _, o := range v.ranges[id] {
+		if o.run == run && o.Index <= index && index <= o.Last {
+			return o.TaskOutcome
+		}
+	}
+	return nil
 }
 
 // Missing returns what a batch waits for: ranges of tasks without outcome, or units without END.
@@ -84,60 +109,62 @@ func (v *View) Missing(id string, from uint32, n int) (sidecar.MissingPage, erro
 	if err != nil {
 		return sidecar.MissingPage{}, err
 	}
-	p := r.row.View()
-	page := sidecar.MissingPage{Missing: api.Missing{Batch: id, Run: p.Run, Sealed: p.SealedAt > 0}}
-	by, running := r.row.Tasks()
-	if by == nil || p.State.Terminal() {
+	s, _ := r.row.Snapshot()
+	page := sidecar.MissingPage{Missing: api.Missing{Batch: id, Run: s.Run, Sealed: s.Sealed}}
+	if s.Start == nil || s.State.Terminal() {
 		return page, nil
 	}
-	if len(p.Units) > 0 {
-		for i, u := range p.Units {
-			for part := range u.Set.Partitions {
-				if !r.row.Reported(i).Contains(part) && len(page.Units) < n {
-					page.Units = append(page.Units, api.Unit{Stage: u.Set.Stage, Topic: u.Set.Topic, Partition: part})
-				}
+	if len(s.Start.Units) > 0 {
+		for _, u := range r.row.MissingUnits() {
+			if len(page.Units) < n {
+				page.Units = append(page.Units, api.Unit{Stage: u.Stage, Topic: u.Topic, Partition: u.Partition})
 			}
 		}
 		return page, nil
 	}
-	open := roaring.New()
-	for _, set := range by {
-		open.Or(set)
-	}
-	end := uint64(p.Total)
-	if !page.Sealed && !open.IsEmpty() {
-		end = uint64(open.Maximum()) + 1
-	}
-	open.Flip(0, end)
-	open.RemoveRange(end, 1<<32)
-	page.Count = uint32(open.GetCardinality())
-	legs := r.row.Open()
-	for it := open.Iterator(); it.HasNext(); {
-		it.AdvanceIfNeeded(from)
-		if !it.HasNext() {
+	page.Count = s.Counts.Pending + s.Counts.Running
+	refs := r.row.Chunks(0, from, maxChunks+1)
+	for i, ref := range refs {
+		if ref.Ended == ref.Tasks {
+			continue
+		}
+		if i == maxChunks || len(page.Ranges) == n {
+			page.More, page.Next = true, max(ref.First, from)
 			break
 		}
-		if len(page.Ranges) == n {
-			page.More, page.Next = true, it.PeekNext()
+		c, err := v.chunk(r, ref)
+		if err != nil {
+			return page, err
+		}
+		if !v.missingIn(r, s.Start, ref, c, from, n, &page) {
 			break
 		}
-		rg := nextRange(it, running)
-		for l, leg := range p.Legs {
-			if !legs[l].Contains(rg.First) {
-				rg.LastSeen = append(rg.LastSeen, api.Leg{Stage: leg.Stage, Topic: leg.Topic})
-			}
-		}
-		page.Ranges = append(page.Ranges, rg)
 	}
 	return page, nil
 }
 
-// nextRange takes the longest run of indexes that are all started, or all not.
-func nextRange(it roaring.IntPeekable, running *roaring.Bitmap) api.Range {
-	first := it.Next()
-	rg := api.Range{First: first, Last: first, Running: running.Contains(first)}
-	for it.HasNext() && it.PeekNext() == rg.Last+1 && running.Contains(rg.Last+1) == rg.Running {
-		rg.Last = it.Next()
-	}
-	return rg
+// missingIn adds the ranges of one chunk; false = the page is full.
+func (v *View) missingIn(r *record, start *codecs.BatchStart, ref batch.ChunkRef, c *batch.Chunk, from uint32, n int, page *sidecar.MissingPage) bool {
+	ok := true
+	r.row.Missing(ref, c, from, func(s batch.Span) bool {
+		if len(page.Ranges) == n {
+			page.More, page.Next, ok = true, s.First, false
+			return false
+		}
+		rg := api.Range{First: s.First, Last: s.Last, Running: s.Running}
+		for _, l := range s.OpenLegs {
+			if int(l) < len(start.Legs) {
+				rg.LastSeen = append(rg.LastSeen, api.Leg{Stage: start.Legs[l].Stage, Topic: start.Legs[l].Topic})
+			}
+		}
+		if last := len(page.Ranges) - 1; last >= 0 && page.Ranges[last].Last+1 == rg.First && same(page.Ranges[last], rg) {
+			page.Ranges[last].Last = rg.Last
+			return true
+		}
+		page.Ranges = append(page.Ranges, rg)
+		return true
+	})
+	return ok
 }
+
+func same(a, b api.Range) bool { return a.Running == b.Running && slices.Equal(a.LastSeen, b.LastSeen) }

@@ -37,6 +37,7 @@ type View struct {
 	mu       sync.RWMutex
 	parts    map[int32]*partition
 	reasons  map[string]*codecs.TaskOutcome // by key of the outcomes topic
+	ranges   map[string][]ranged            // by batch: those of more than one task
 	left     map[string]map[int32]int64     // offsets to load, by topic and partition
 	total    int64                          // of these, at the start
 	loaded   bool
@@ -50,12 +51,14 @@ type View struct {
 type partition struct {
 	judge    processors.Judge
 	rows     map[string]*record
+	chunks   map[string][]byte // rows of parts, by key
 	position int64 // input offset below which all is durable
 }
 
 // record is the last valid record of a batch.
 type record struct {
 	processors.Envelope
+	id        string
 	partition int32
 	bytes     []byte
 	row       *batch.Row // decoded when asked for
@@ -69,7 +72,8 @@ func New(cfg Config) *View {
 		cfg.Log = slog.Default()
 	}
 	return &View{cfg: cfg, table: codecs.Table(cfg.Prefix, codecs.GroupController), outcomes: codecs.Topic(cfg.Prefix, codecs.TopicOutcomes),
-		parts: map[int32]*partition{}, reasons: map[string]*codecs.TaskOutcome{}, watchers: map[chan struct{}]string{}}
+		parts: map[int32]*partition{}, reasons: map[string]*codecs.TaskOutcome{}, ranges: map[string][]ranged{},
+		watchers: map[chan struct{}]string{}}
 }
 
 // Run follows the topics until ctx ends.

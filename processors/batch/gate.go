@@ -1,0 +1,153 @@
+package batch
+
+import (
+	"slices"
+
+	"github.com/quiesce/quiesce/codecs"
+)
+
+// Parts names the chunks that an event touches. With a header that is ahead of the event (a replay) it decides as it did
+// the first time, because it reads only what is pinned to offsets.
+func (m *Machine) Parts(row codecs.Row, off int64, ev *codecs.Event) []string {
+	r := row.(*Row)
+	switch d := ev.Data.(type) {
+	case *codecs.BatchReport:
+		return m.reportParts(r, off, ev, d)
+	case *codecs.BatchSeal:
+		return m.sealParts(r, off, ev, d)
+	}
+	if k, ok := m.cursorPart(r, ev); ok {
+		return []string{k}
+	}
+	return nil
+}
+
+func (m *Machine) chunkKey(batch, run string, id uint32) string {
+	if m.off.chunkKeyWithoutRun {
+		run = "r"
+	}
+	return codecs.ChunkKey(batch, run, id)
+}
+
+// life returns the run that a record of a name at an offset belongs to; nil = none, the record is stale or the first.
+func (r *Row) life(run string, off int64) *life {
+	for _, l := range []*life{r.run, r.next} {
+		if l != nil && l.Run == run && off >= l.First {
+			return l
+		}
+	}
+	return nil
+}
+
+// fresh says that a run is not known yet and may be parked.
+func (r *Row) fresh(run string) bool {
+	known := r.run != nil && r.run.Run == run || r.next != nil && r.next.Run == run
+	return !known && (r.run == nil || r.next == nil) && !slices.Contains(r.Past, run)
+}
+
+// gate says how a report at an offset is taken by a run.
+func (m *Machine) gate(l *life, off int64, d *codecs.BatchReport) verdict {
+	if m.off.lateCounts {
+		return accepted
+	}
+	round := max(d.Round, 1)
+	switch at := l.roundAt(off); {
+	case at == round:
+	case at == 0 || round < at:
+		return late
+	default:
+		return stale // a round that nobody has opened
+	}
+	if l.Start != nil && off > l.StartedOffset && l.pinnedLegs() != max(d.Legs, 1) {
+		return unexpected
+	}
+	return accepted
+}
+
+// verdict is how a report is taken.
+type verdict int
+
+const (
+	accepted verdict = iota
+	late
+	stale
+	unexpected
+)
+
+func (l *life) pinnedLegs() uint32 { return uint32(max(len(l.Start.GetLegs()), 1)) }
+
+func (m *Machine) reportParts(r *Row, off int64, ev *codecs.Event, d *codecs.BatchReport) []string {
+	l := r.life(d.Run, off)
+	bound := uint32(DefaultMaxTotal)
+	switch {
+	case l == nil && !r.fresh(d.Run):
+		return nil
+	case l == nil:
+		if max(d.Round, 1) != 1 {
+			return nil
+		}
+	case m.gate(l, off, d) != accepted || r.run == l && dueAt(l, max(r.Now, ev.Time)) != notDue && l.open() != nil:
+		return nil
+	default:
+		bound = l.bound(d.Feeder, off)
+	}
+	if len(d.Items) == 1 && d.Items[0].Bitmap == nil { // the bulk of all traffic
+		it := d.Items[0]
+		if last := it.GetLast(); it.Last == nil || last>>16 == it.First>>16 {
+			if it.First >= bound {
+				return nil
+			}
+			return m.withCursor(r, l, []string{m.chunkKey(r.Batch, d.Run, d.Feeder<<16|it.First>>16)})
+		}
+	}
+	var ids []uint32
+	for _, it := range d.Items {
+		// checked when the record was decoded: a hostile set is no event
+		_ = codecs.ForEachRange(it, func(first, last uint32) {
+			for c := first >> 16; c <= last>>16 && c<<16 < bound; c++ {
+				ids = append(ids, d.Feeder<<16|c)
+				if c == last>>16 {
+					break
+				}
+			}
+		})
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = m.chunkKey(r.Batch, d.Run, id)
+	}
+	return m.withCursor(r, l, keys)
+}
+
+// sealParts are the chunks that hold, or may come to hold, indexes that are no tasks.
+func (m *Machine) sealParts(r *Row, off int64, ev *codecs.Event, d *codecs.BatchSeal) []string {
+	l := r.life(d.Run, off)
+	if l == nil || l != r.run || l.Start == nil || d.Feeder >= uint32(len(l.Feeders)) || d.Total > l.maxIndex() {
+		return nil
+	}
+	f := l.Feeders[d.Feeder]
+	if f.Sealed && f.SealedAt != off || l.roundAt(off) != 1 || l.open() != nil && dueAt(l, max(r.Now, ev.Time)) != notDue {
+		return nil
+	}
+	if l.Start.OpenChildren {
+		return nil
+	}
+	boundary := d.Feeder<<16 | d.Total>>16
+	var ids []uint32
+	for id := range l.chunks {
+		if id >= boundary && id>>16 == d.Feeder {
+			ids = append(ids, id)
+		}
+	}
+	if d.Total&0xffff != 0 && !slices.Contains(ids, boundary) {
+		ids = append(ids, boundary)
+	}
+	slices.Sort(ids)
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = m.chunkKey(r.Batch, d.Run, id)
+	}
+	return keys
+}
