@@ -52,7 +52,7 @@ type partition struct {
 	judge    processors.Judge
 	rows     map[string]*record
 	chunks   map[string][]byte // rows of parts, by key
-	position int64 // input offset below which all is durable
+	position int64             // input offset below which all is durable
 }
 
 // record is the last valid record of a batch.
