@@ -61,7 +61,18 @@ func (m *Machine) gate(l *life, off int64, d *codecs.BatchReport) verdict {
 	if l.Start != nil && off > l.StartedOffset && l.pinnedLegs() != max(d.Legs, 1) {
 		return unexpected
 	}
+	if l.Start.GetOpenChildren() && exceeds(d, l.bound(d.Feeder, off)) {
+		return unexpected // its chunks cannot tell: N grows
+	}
 	return accepted
+}
+
+// exceeds says that a report names an index at or above a bound.
+func exceeds(d *codecs.BatchReport, bound uint32) (is bool) {
+	for _, it := range d.Items {
+		_ = codecs.ForEachRange(it, func(_, last uint32) { is = is || last >= bound })
+	}
+	return is
 }
 
 // verdict is how a report is taken.
@@ -94,7 +105,7 @@ func (m *Machine) reportParts(r *Row, off int64, ev *codecs.Event, d *codecs.Bat
 	if len(d.Items) == 1 && d.Items[0].Bitmap == nil { // the bulk of all traffic
 		it := d.Items[0]
 		if last := it.GetLast(); it.Last == nil || last>>16 == it.First>>16 {
-			if it.First >= bound {
+			if it.First&^0xffff >= bound {
 				return nil
 			}
 			return m.withCursor(r, l, []string{m.chunkKey(r.Batch, d.Run, d.Feeder<<16|it.First>>16)})
