@@ -64,12 +64,15 @@ func newClient(cfg Config) (*client, error) {
 }
 
 func kgoOptions(cfg Config) []kgo.Opt {
-	opts := []kgo.Opt{kgo.SeedBrokers(cfg.Bootstrap...), kgo.ClientID(cfg.ClientID)}
-	if cfg.Security.TLS != nil {
-		opts = append(opts, kgo.DialTLSConfig(cfg.Security.TLS))
+	return append([]kgo.Opt{kgo.SeedBrokers(cfg.Bootstrap...), kgo.ClientID(cfg.ClientID)}, cfg.Security.kgo()...)
+}
+
+func (s Security) kgo() (opts []kgo.Opt) {
+	if s.TLS != nil {
+		opts = append(opts, kgo.DialTLSConfig(s.TLS))
 	}
-	user, pass := cfg.Security.User, cfg.Security.Password
-	switch cfg.Security.Mechanism {
+	user, pass := s.User, s.Password
+	switch s.Mechanism {
 	case "PLAIN":
 		opts = append(opts, kgo.SASL(plain.Auth{User: user, Pass: pass}.AsMechanism()))
 	case "SCRAM-SHA-256":

@@ -64,9 +64,11 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (p *Processor) backoff() *backoff.ExponentialBackOff {
+func (p *Processor) backoff() *backoff.ExponentialBackOff { return newBackoff(p.cfg.Timing) }
+
+func newBackoff(t Timing) *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = p.cfg.Timing.Backoff, time.Minute
+	b.InitialInterval, b.MaxInterval = t.Backoff, time.Minute
 	b.Reset()
 	return b
 }

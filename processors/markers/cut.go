@@ -64,7 +64,7 @@ func (u *Unit) Cut() Cut {
 	}
 	u.due = nil
 	u.forgetOld()
-	c.State = u.state()
+	c.State = u.State()
 	return c
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/quiesce/quiesce/codecs"
 )
 
-// state is the unit as a row: the same unit always gives the same one.
-func (u *Unit) state() *codecs.UnitState {
+// State is the unit as a row: the same unit always gives the same one.
+func (u *Unit) State() *codecs.UnitState {
 	s := &codecs.UnitState{Position: u.position}
 	plans := map[string]uint32{}
 	for _, b := range u.sorted() {

@@ -139,6 +139,16 @@ func (b *Book) Durable(ctx context.Context) (*codecs.UnitState, string, error) {
 	return st, text, err
 }
 
+// Metadata carries the book's state at its position as it stands.
+func (b *Book) Metadata(ctx context.Context) (string, error) {
+	id := b.desk.facts.ids[b.name.Topic]
+	b.mu.Lock()
+	st := b.machine.State()
+	b.mu.Unlock()
+	st.TopicId = id[:]
+	return b.desk.metadata(ctx, b.name, st)
+}
+
 // Committed says that the state was committed.
 func (b *Book) Committed(st *codecs.UnitState) {
 	b.mu.Lock()

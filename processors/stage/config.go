@@ -116,7 +116,10 @@ func set[T comparable](field *T, value T) {
 }
 
 // Validate reports everything that cannot work.
-func (c Config) Validate() error {
+func (c Config) Validate() error { return c.ValidateFor(topology.ClientLibrary) }
+
+// ValidateFor is Validate for a stage that the topology declares with that client. Only the library's own has a Handler.
+func (c Config) ValidateFor(client string) error {
 	c = c.WithDefaults()
 	var errs []error
 	if c.Topology == nil {
@@ -129,13 +132,13 @@ func (c Config) Validate() error {
 	if !ok {
 		errs = append(errs, fmt.Errorf("topology %s has no stage %q", c.Topology.Name, c.Stage))
 	}
-	if s.ClientOf() != topology.ClientLibrary {
-		errs = append(errs, fmt.Errorf("stage %s is declared with client: %s", c.Stage, s.ClientOf()))
+	if ok && s.ClientOf() != client {
+		errs = append(errs, fmt.Errorf("it is declared with client: %s, this is the wrapper for client: %s", s.ClientOf(), client))
 	}
 	if c.Bootstrap == "" {
 		errs = append(errs, errors.New("no bootstrap server"))
 	}
-	if c.Handler == nil {
+	if c.Handler == nil && client == topology.ClientLibrary {
 		errs = append(errs, errors.New("no handler"))
 	}
 	f := c.Flow

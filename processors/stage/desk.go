@@ -81,9 +81,12 @@ func (d *Desk) Close() {
 // Counts are the partition counts of the topology's topics: the declared ones, else those of the topics.
 func (d *Desk) Counts() topology.Partitions { return d.facts.counts }
 
-// Produce sends a record; promise is called when it is acked or has failed.
-func (d *Desk) Produce(rec *codecs.Record, promise func(error)) {
-	d.client.Produce(d.ctx, toKgo(rec), func(_ *kgo.Record, err error) { promise(err) })
+// Admin is the client for looking things up.
+func (d *Desk) Admin() *kadm.Client { return d.admin }
+
+// Write sends a record; promise is called with its offset when it is acked, or with what went wrong.
+func (d *Desk) Write(rec *codecs.Record, promise func(int64, error)) {
+	d.client.Produce(d.ctx, toKgo(rec), func(k *kgo.Record, err error) { promise(k.Offset, err) })
 }
 
 // DeadLetter makes the dead letter of a record.

@@ -58,8 +58,12 @@ func (w *wrapper) call(ctx context.Context, r *Record, h Handler) (out []Output,
 	defer func() {
 		if p := recover(); p != nil {
 			out, err = nil, fmt.Errorf("panic: %v", p)
+			stack := ""
+			if r.Attempt == 1 {
+				stack = string(debug.Stack())
+			}
 			w.log.Error("handler panicked", "stage", w.stage, "topic", r.Topic, "partition", r.Partition, "offset", r.Offset,
-				"panic", p, "stack", string(debug.Stack()))
+				"panic", p, "stack", stack)
 		}
 	}()
 	return h(ctx, r)

@@ -60,6 +60,9 @@ type Result struct {
 	verdict verdict
 }
 
+// OK says that the handler succeeded.
+func (r *Result) OK() bool { return r.verdict.outcome == codecs.OK }
+
 // item is the outcome of a task on one leg.
 type item struct {
 	index, leg uint32
