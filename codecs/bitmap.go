@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+	"sort"
 )
 
 // ErrBitmap is the error of a set of indexes that is not a well-formed roaring bitmap.
@@ -24,12 +25,15 @@ type bitmap struct {
 	size  int
 	runs  []byte // one bit a container: it holds runs
 	heads []byte // 4 bytes a container: key, cardinality - 1
+	seek  []byte // 4 bytes a container: where it begins in the whole; nil = not told
 	data  []byte
+	head  int // bytes before data
 }
 
 // parseBitmap reads the head and checks that it fits the bytes.
 func parseBitmap(b []byte) (m bitmap, ok bool) {
-	if len(b) < 4 {
+	whole := len(b)
+	if whole < 4 {
 		return m, false
 	}
 	cookie := binary.LittleEndian.Uint32(b)
@@ -59,6 +63,8 @@ func parseBitmap(b []byte) (m bitmap, ok bool) {
 		return m, false
 	}
 	m.heads, m.data = b[:4*m.size], b[4*m.size+offsets:]
+	m.seek = b[4*m.size:][:offsets]
+	m.head = whole - len(m.data)
 	return m, true
 }
 
@@ -75,31 +81,66 @@ type container struct {
 func (m bitmap) each(fn func(container) bool) bool {
 	data, before := m.data, -1
 	for i := range m.size {
-		h := m.heads[4*i:]
-		key := int(binary.LittleEndian.Uint16(h))
-		c := container{base: uint32(key) << 16, card: int(binary.LittleEndian.Uint16(h[2:])) + 1}
-		var n int
-		switch {
-		case m.runs != nil && m.runs[i/8]&(1<<(i%8)) != 0:
-			if len(data) < 2 {
-				return false
-			}
-			c.kind, n = 'r', 4*int(binary.LittleEndian.Uint16(data))
-			data = data[2:]
-		case c.card <= maxArray:
-			c.kind, n = 'a', 2*c.card
-		default:
-			c.kind, n = 'b', bitsetBytes
-		}
-		if key <= before || n > len(data) {
+		if len(m.seek) > 0 && int(binary.LittleEndian.Uint32(m.seek[4*i:])) != m.head+len(m.data)-len(data) {
 			return false
 		}
-		c.data, data, before = data[:n], data[n:], key
+		c, n, ok := m.at(i, data)
+		key := int(c.base >> 16)
+		if !ok || key <= before {
+			return false
+		}
+		data, before = data[n:], key
 		if !fn(c) {
 			return false
 		}
 	}
 	return len(data) == 0
+}
+
+// at reads container i, which begins data, and returns how many bytes it takes.
+func (m bitmap) at(i int, data []byte) (c container, n int, ok bool) {
+	h := m.heads[4*i:]
+	c = container{base: uint32(binary.LittleEndian.Uint16(h)) << 16, card: int(binary.LittleEndian.Uint16(h[2:])) + 1}
+	from := 0
+	switch {
+	case m.runs != nil && m.runs[i/8]&(1<<(i%8)) != 0:
+		if len(data) < 2 {
+			return c, 0, false
+		}
+		c.kind, from, n = 'r', 2, 4*int(binary.LittleEndian.Uint16(data))
+	case c.card <= maxArray:
+		c.kind, n = 'a', 2*c.card
+	default:
+		c.kind, n = 'b', bitsetBytes
+	}
+	if from+n > len(data) {
+		return c, 0, false
+	}
+	c.data = data[from : from+n]
+	return c, from + n, true
+}
+
+// find returns the container of a chunk; false = the set has none of its indexes. The bitmap was checked by each.
+func (m bitmap) find(chunk uint32) (c container, ok bool) {
+	i, found := sort.Find(m.size, func(i int) int { return int(chunk) - int(binary.LittleEndian.Uint16(m.heads[4*i:])) })
+	if !found {
+		return c, false
+	}
+	if len(m.seek) > 0 {
+		at := int(binary.LittleEndian.Uint32(m.seek[4*i:])) - m.head
+		if at < 0 || at > len(m.data) {
+			return c, false
+		}
+		c, _, ok = m.at(i, m.data[at:])
+		return c, ok
+	}
+	m.each(func(x container) bool {
+		if x.base>>16 == chunk {
+			c, ok = x, true
+		}
+		return !ok
+	})
+	return c, ok
 }
 
 // valid checks order, bounds and cardinality inside the container.

@@ -1,5 +1,7 @@
 package codecs
 
+import "encoding/binary"
+
 // MaxReportChunks bounds what one report may make a row load: the sum over its items of the chunks of 65,536 indexes
 // that each touches (67 million tasks in one range).
 const MaxReportChunks = 1024
@@ -51,6 +53,38 @@ func ForEachRange(it *ReportItem, fn func(first, last uint32)) error {
 		fn(from, to)
 	}
 	return nil
+}
+
+// ForEachChunk calls fn with the numbers (index >> 16) of the chunks that an item touches, ascending, until it returns
+// false. The item was checked, see Validate.
+func ForEachChunk(it *ReportItem, fn func(chunk uint32) bool) {
+	if len(it.Bitmap) == 0 {
+		last := max(it.First, it.GetLast())
+		for c := it.First / ChunkSize; c <= last/ChunkSize && fn(c); c++ {
+		}
+		return
+	}
+	m, ok := parseBitmap(it.Bitmap)
+	for i := 0; ok && i < m.size; i++ {
+		ok = fn(uint32(binary.LittleEndian.Uint16(m.heads[4*i:])))
+	}
+}
+
+// ForEachRangeOf calls fn with the ranges (inclusive) of indexes of one chunk that an item names, ascending. The item
+// was checked, see Validate; a bitmap is not read as a whole.
+func ForEachRangeOf(it *ReportItem, chunk uint32, fn func(first, last uint32)) {
+	if len(it.Bitmap) > 0 {
+		if m, ok := parseBitmap(it.Bitmap); ok {
+			if c, ok := m.find(chunk); ok {
+				c.ranges(fn)
+			}
+		}
+		return
+	}
+	lo, hi := chunk*ChunkSize, chunk*ChunkSize+(ChunkSize-1)
+	if last := max(it.First, it.GetLast()); it.First <= hi && last >= lo {
+		fn(max(it.First, lo), min(last, hi))
+	}
 }
 
 // ItemSize returns how many tasks an item names and how many chunks of 65,536 indexes it touches. A bitmap's inside is

@@ -85,27 +85,12 @@ func (c *Chunk) report(d *codecs.BatchReport) {
 	c.lift(max(d.Round, 1))
 	c.grow(int(max(d.Legs, 1)))
 	for i, it := range d.Items {
-		if it.Bitmap == nil {
-			last := it.First
-			if it.Last != nil {
-				last = *it.Last
-			}
-			c.span(i, it, it.First, last)
-			continue
-		}
-		// the set was checked when the record was decoded
-		_ = codecs.ForEachRange(it, func(first, last uint32) { c.span(i, it, first, last) })
+		codecs.ForEachRangeOf(it, c.id&0xffff, func(first, last uint32) { c.span(i, it, first&0xffff, last&0xffff+1) })
 	}
 }
 
-// span takes the part of [first, last] that lies in this chunk.
-func (c *Chunk) span(item int, it *codecs.ReportItem, first, last uint32) {
-	lo, hi := uint64(c.base()), uint64(c.base())+codecs.ChunkSize
-	if uint64(last) < lo || uint64(first) >= hi {
-		return
-	}
-	a := uint32(max(uint64(first), lo) - lo)
-	b := uint32(min(uint64(last)+1, hi) - lo)
+// span takes the indexes [a, b) of this chunk.
+func (c *Chunk) span(item int, it *codecs.ReportItem, a, b uint32) {
 	if b > c.limit && !c.off.countUnexpected {
 		c.delta.beyond += uint64(b - max(a, c.limit))
 		b = c.limit

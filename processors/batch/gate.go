@@ -108,28 +108,42 @@ func (m *Machine) reportParts(r *Row, off int64, ev *codecs.Event, d *codecs.Bat
 			if it.First&^0xffff >= bound {
 				return nil
 			}
-			return m.withCursor(r, l, []string{m.chunkKey(r.Batch, d.Run, d.Feeder<<16|it.First>>16)})
+			return m.withCursor(r, l, []string{m.key(r, l, d.Run, d.Feeder<<16|it.First>>16)})
 		}
 	}
 	var ids []uint32
 	for _, it := range d.Items {
-		// checked when the record was decoded: a hostile set is no event
-		_ = codecs.ForEachRange(it, func(first, last uint32) {
-			for c := first >> 16; c <= last>>16 && c<<16 < bound; c++ {
+		codecs.ForEachChunk(it, func(c uint32) bool {
+			if c<<16 < bound {
 				ids = append(ids, d.Feeder<<16|c)
-				if c == last>>16 {
-					break
-				}
 			}
+			return c<<16 < bound
 		})
 	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
+	if len(d.Items) > 1 {
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+	}
 	keys := make([]string, len(ids))
 	for i, id := range ids {
-		keys[i] = m.chunkKey(r.Batch, d.Run, id)
+		keys[i] = m.key(r, l, d.Run, id)
 	}
 	return m.withCursor(r, l, keys)
+}
+
+// key is the key of a chunk; that of a known chunk is not made again.
+func (m *Machine) key(r *Row, l *life, run string, id uint32) string {
+	if l == nil || m.off.chunkKeyWithoutRun {
+		return m.chunkKey(r.Batch, run, id)
+	}
+	c := l.chunks[id]
+	if c == nil {
+		return m.chunkKey(r.Batch, run, id)
+	}
+	if c.key == "" {
+		c.key = codecs.ChunkKey(r.Batch, l.Run, id)
+	}
+	return c.key
 }
 
 // sealParts are the chunks that hold, or may come to hold, indexes that are no tasks.

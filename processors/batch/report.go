@@ -64,9 +64,6 @@ func (s *step) take(l *life, d *codecs.BatchReport) {
 	told := 0
 	for _, p := range s.parts {
 		c := p.(*Chunk)
-		if !strings.HasPrefix(c.key, s.r.Batch+"\x00"+l.Run+"\x00") && !s.m.off.chunkKeyWithoutRun {
-			continue
-		}
 		if s.m.off.deltas {
 			s.addDelta(l, c)
 		} else {

@@ -36,9 +36,9 @@ type life struct {
 
 // counts of one chunk, or of all.
 type counts struct {
-	n          [outcomes]uint32
-	running    uint32
-	unexpected uint32
+	n       [outcomes]uint32
+	running uint32
+	key     string // of its row, where it was asked for
 }
 
 func (c *counts) ended() uint32 {
@@ -64,6 +64,7 @@ func (l *life) set(id uint32, c counts) {
 		l.sum.n[o] += c.n[o] - old.n[o]
 	}
 	l.sum.running += c.running - old.running
+	c.key = old.key
 	*old = c
 }
 
