@@ -20,8 +20,8 @@ type ViewConfig struct {
 	Machine Machine
 	// Header says whether a table key is that of a header row, not of a part. Default: it has no 0x00.
 	Header func(key string) bool
-	// DataDir keeps the copy in its folder views. It may be that of a Processor; two views of one topic need two.
-	// Default as in Config.
+	// DataDir keeps the copy in its folder views; it may be that of a Processor, and of other views. Default as in
+	// Config.
 	DataDir string
 	// ClientID names this client to the brokers. Default "quiesce-view".
 	ClientID string

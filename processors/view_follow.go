@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -87,10 +86,15 @@ func (f *follower) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	dir, unlock, err := f.lockDir()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unlock() }()
 	d := topics[f.topic]
 	parts := make([]*viewPart, len(d.Partitions))
 	for i := range parts {
-		parts[i] = &viewPart{f: f, id: int32(i), topicID: codecs.TopicID(d.ID), fatal: cancel, ctx: ctx, logs: c}
+		parts[i] = &viewPart{f: f, id: int32(i), dir: storeDir(dir, f.topic, int32(i)), topicID: codecs.TopicID(d.ID), fatal: cancel, ctx: ctx, logs: c}
 	}
 	consumer, err := sarama.NewConsumer(f.cfg.Bootstrap, f.saramaConfig())
 	if err != nil {
@@ -198,9 +202,4 @@ func (f *follower) read() (parts []*viewPart, done func(), err error) {
 		return nil, nil, errors.Join(ErrViewNotReady, f.fault)
 	}
 	return f.parts, f.mu.RUnlock, nil
-}
-
-// dir is where the copies of a view are: beside those of a processor, never the same.
-func (f *follower) dir(partition int32) string {
-	return storeDir(filepath.Join(f.cfg.DataDir, "views"), f.topic, partition)
 }

@@ -20,6 +20,7 @@ import (
 type viewPart struct {
 	f       *follower
 	id      int32
+	dir     string
 	topicID codecs.TopicID
 	logs    *client
 	ctx     context.Context
@@ -46,7 +47,7 @@ const (
 
 // Open opens the copy. One that is too old to have seen all deletes, or is ahead of the topic, is begun again.
 func (p *viewPart) Open() error {
-	d, err := openDisk(p.f.dir(p.id), p.topicID, p.f.log)
+	d, err := openDisk(p.dir, p.topicID, p.f.log)
 	if err != nil {
 		return err
 	}

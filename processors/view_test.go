@@ -261,7 +261,7 @@ func TestViewBeginsAgain(t *testing.T) {
 	d.state(v, "loaded", isReady)
 	halt()
 
-	files, err := filepath.Glob(filepath.Join(dir, "views", "*", "*", "*"))
+	files, err := filepath.Glob(filepath.Join(dir, "views", "*", "[0-9]*", "*"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, f := range files {
@@ -283,6 +283,25 @@ func TestViewBeginsAgain(t *testing.T) {
 	v, _ = d.follow(dir)
 	d.state(v, "loaded", isReady)
 	require.Nil(t, d.row(v, "b1"))
+}
+
+func TestViewsShareADirectory(t *testing.T) {
+	d := deploy(t)
+	p, _ := d.start(d.config(&tally{}))
+	d.send(d.report("b1", 1))
+	d.settled(p)
+	dir := t.TempDir()
+	one, stop := d.follow(dir)
+	d.state(one, "first", isReady)
+	two, _ := d.follow(dir)
+	d.state(two, "second", isReady)
+	stop()
+	require.Equal(t, 1, d.row(two, "b1").Count)
+	again, _ := d.follow(dir)
+	d.state(again, "first again", isReady)
+	dirs, err := filepath.Glob(filepath.Join(dir, "views*"))
+	require.NoError(t, err)
+	require.Len(t, dirs, 2, "the folder that is free again is used again")
 }
 
 func TestTopicViewKeepsTheLastValue(t *testing.T) {

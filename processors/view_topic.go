@@ -54,3 +54,24 @@ func (v *TopicView) Range(prefix, from string, each func(key string, value []byt
 	}
 	return p.check(it.Error())
 }
+
+// Back calls each with the keys that start with prefix, from a key on downwards, until each returns false. The rest is
+// as with Range.
+func (v *TopicView) Back(prefix, from string, each func(key string, value []byte) bool) error {
+	parts, done, err := v.read()
+	if err != nil {
+		return err
+	}
+	defer done()
+	p := parts[codecs.Partition([]byte(prefix), int32(len(parts)))]
+	r := util.BytesPrefix([]byte(prefix))
+	r.Limit = append([]byte(from), 0) // the first key behind from
+	it := p.disk.db.NewIterator(r, nil)
+	defer it.Release()
+	for ok := it.Last(); ok; ok = it.Prev() {
+		if !each(string(it.Key()), it.Value()) {
+			return nil
+		}
+	}
+	return p.check(it.Error())
+}

@@ -25,7 +25,11 @@ func (n *Node) startSidecar(ctx context.Context) error {
 		return err
 	}
 	n.closers = append(n.closers, log.Close)
-	view := table.New(table.Config{Client: n.cfg.Client, Prefix: n.cfg.Prefix, Log: n.cfg.Log})
+	view, err := table.New(table.Config{Bootstrap: n.cfg.Bootstrap, Prefix: n.cfg.Prefix, DataDir: n.cfg.DataDir, Security: n.cfg.Security,
+		Logger: n.cfg.Log})
+	if err != nil {
+		return err
+	}
 	listen := n.cfg.Listen
 	if listen == "" {
 		listen = defaultListen

@@ -58,7 +58,7 @@ const taskTokens = "t:"
 func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) {
 	q := query{values: r.URL.Query()}
 	q.only("outcome", "limit", "cursor", "at_least")
-	outcomes, limit, from := q.words("outcome", outcomeWords), q.limit(), q.index(taskTokens)
+	outcomes, limit, from := q.words("outcome", outcomeWords), q.limit(), q.place(taskTokens)
 	if err := q.err(); err != nil {
 		s.fail(w, r, err)
 		return
@@ -69,12 +69,9 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	list := api.TaskList{Batch: id, Run: page.Run, Tasks: page.Tasks}
+	list := api.TaskList{Batch: id, Run: page.Run, Tasks: page.Tasks, Next: placeToken(taskTokens, page.Next)}
 	if list.Tasks == nil {
 		list.Tasks = []api.Task{}
-	}
-	if page.More {
-		list.Next = pageToken(taskTokens, strconv.FormatUint(uint64(page.Next), 10))
 	}
 	s.markStale(w)
 	writeJSON(w, 200, list)
@@ -85,7 +82,7 @@ const missingTokens = "m:"
 func (s *Server) missing(w http.ResponseWriter, r *http.Request) {
 	q := query{values: r.URL.Query()}
 	q.only("limit", "cursor", "at_least")
-	limit, from := q.limit(), q.index(missingTokens)
+	limit, from := q.limit(), q.place(missingTokens)
 	if err := q.err(); err != nil {
 		s.fail(w, r, err)
 		return
@@ -98,9 +95,7 @@ func (s *Server) missing(w http.ResponseWriter, r *http.Request) {
 	if page.Ranges == nil {
 		page.Ranges = []api.Range{}
 	}
-	if page.More {
-		page.Missing.Next = pageToken(missingTokens, strconv.FormatUint(uint64(page.Next), 10))
-	}
+	page.Missing.Next = placeToken(missingTokens, page.Next)
 	s.markStale(w)
 	writeJSON(w, 200, page.Missing)
 }

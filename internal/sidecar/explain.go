@@ -48,7 +48,7 @@ func (s *Server) explanation(ctx context.Context, b *api.Batch) (*api.Explain, e
 	if !b.Terminal {
 		s.addStages(ctx, x, b)
 		var err error
-		if missing, err = s.cfg.Batches.Missing(b.Batch, 0, explainRanges); err != nil {
+		if missing, err = s.cfg.Batches.Missing(b.Batch, Place{}, explainRanges); err != nil {
 			return nil, err
 		}
 	}

@@ -158,13 +158,16 @@ func missingLine(b *api.Batch, m MissingPage) string {
 	}
 	var names []string
 	for _, r := range m.Ranges {
-		if r.First == r.Last {
-			names = append(names, fmt.Sprint(r.First))
-		} else {
-			names = append(names, fmt.Sprintf("%d-%d", r.First, r.Last))
+		name := fmt.Sprint(r.First)
+		if r.First != r.Last {
+			name += fmt.Sprintf("-%d", r.Last)
 		}
+		if len(b.Feeders) > 1 {
+			name = fmt.Sprintf("feeder %d: %s", r.Feeder, name)
+		}
+		names = append(names, name)
 	}
-	if m.More {
+	if m.Next != nil {
 		names = append(names, "...")
 	}
 	line := fmt.Sprintf("%d tasks have no outcome: %s", m.Count, strings.Join(names, ", "))

@@ -79,17 +79,27 @@ func (q *query) token(kind string) string {
 	return at
 }
 
-// index reads a cursor that holds a task index.
-func (q *query) index(kind string) uint32 {
-	at := q.token(kind)
-	if at == "" {
-		return 0
+// place reads a cursor that holds a place among the tasks.
+func (q *query) place(kind string) (at Place) {
+	text := q.token(kind)
+	if text == "" {
+		return at
 	}
-	n, err := strconv.ParseUint(at, 10, 32)
-	if err != nil {
+	feeder, index, _ := strings.Cut(text, ":")
+	f, err1 := strconv.ParseUint(feeder, 10, 32)
+	i, err2 := strconv.ParseUint(index, 10, 32)
+	if err1 != nil || err2 != nil {
 		q.bad("cursor", "not a cursor of this list")
 	}
-	return uint32(n)
+	return Place{uint32(f), uint32(i)}
+}
+
+// placeToken makes the cursor of a place; nil = there is no next page.
+func placeToken(kind string, at *Place) string {
+	if at == nil {
+		return ""
+	}
+	return pageToken(kind, strconv.FormatUint(uint64(at.Feeder), 10)+":"+strconv.FormatUint(uint64(at.Index), 10))
 }
 
 // millis reads a time: RFC 3339, or ms since the epoch. 0 = absent.

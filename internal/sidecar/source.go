@@ -34,9 +34,9 @@ type Batches interface {
 	Scan(after string, n int) (batches []api.Batch, next string, err error)
 	// Tasks returns the tasks from an index on that have one of the outcomes (none = all), in index order. It looks at a
 	// bounded part of the batch, so a page may be short before the end.
-	Tasks(id string, outcomes []string, from uint32, n int) (TaskPage, error)
+	Tasks(id string, outcomes []string, from Place, n int) (TaskPage, error)
 	// Missing returns at most n ranges of tasks without outcome from an index on, in index order.
-	Missing(id string, from uint32, n int) (MissingPage, error)
+	Missing(id string, from Place, n int) (MissingPage, error)
 	// Command returns the row's answer to a command, or ErrUnknown.
 	Command(id, command string) (*api.Command, error)
 	// Reached says whether the control record at p is durable in the table, or had no effect on it. id may be empty: then
@@ -47,19 +47,20 @@ type Batches interface {
 	Watch(id string) (changed <-chan struct{}, stop func())
 }
 
-// TaskPage is a page of tasks; More says that Next is where to go on.
+// Place is where a page of tasks begins: each feeder numbers its own tasks from 0.
+type Place struct{ Feeder, Index uint32 }
+
+// TaskPage is a page of tasks. Next is where to go on; nil = the end.
 type TaskPage struct {
 	Run   string
 	Tasks []api.Task
-	Next  uint32
-	More  bool
+	Next  *Place
 }
 
-// MissingPage is a page of missing ranges; More says that Next is where to go on.
+// MissingPage is a page of missing ranges. Next is where to go on; nil = the end.
 type MissingPage struct {
 	api.Missing
-	Next uint32
-	More bool
+	Next *Place
 }
 
 // Log is the control topic.

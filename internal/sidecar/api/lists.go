@@ -8,6 +8,7 @@ type BatchList struct {
 
 // Task is one member of a batch.
 type Task struct {
+	Feeder   uint32 `json:"feeder,omitempty"` // whose task it is, where a batch has several
 	Index    uint32 `json:"index"`
 	Outcome  string `json:"outcome"` // pending running ok failed skipped cancelled timed_out lost unknown
 	Reason   string `json:"reason,omitempty"`
@@ -27,8 +28,9 @@ type TaskList struct {
 
 // Range is a run of task indexes, both ends included.
 type Range struct {
-	First uint32 `json:"first"`
-	Last  uint32 `json:"last"`
+	Feeder uint32 `json:"feeder,omitempty"` // whose tasks they are, where a batch has several
+	First  uint32 `json:"first"`
+	Last   uint32 `json:"last"`
 	// Running says that a start was reported for every one of them.
 	Running bool `json:"running,omitempty"`
 	// LastSeen says which stage has still to report them, where the batch runs over a topology.

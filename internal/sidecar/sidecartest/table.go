@@ -59,7 +59,7 @@ func (d *Deployment) Scan(after string, n int) (page []api.Batch, next string, e
 }
 
 // Tasks lists the tasks that have an outcome.
-func (d *Deployment) Tasks(id string, outcomes []string, from uint32, n int) (page sidecar.TaskPage, err error) {
+func (d *Deployment) Tasks(id string, outcomes []string, from sidecar.Place, n int) (page sidecar.TaskPage, err error) {
 	err = d.read(func() error {
 		r, ok := d.rows[id]
 		if !ok {
@@ -68,11 +68,11 @@ func (d *Deployment) Tasks(id string, outcomes []string, from uint32, n int) (pa
 		page.Run = r.Run
 		for _, i := range slices.Sorted(maps.Keys(r.outcomes)) {
 			t := r.outcomes[i]
-			if i < from || len(outcomes) > 0 && !slices.Contains(outcomes, t.Outcome) {
+			if i < from.Index || len(outcomes) > 0 && !slices.Contains(outcomes, t.Outcome) {
 				continue
 			}
 			if len(page.Tasks) == n {
-				page.Next, page.More = i, true
+				page.Next = &sidecar.Place{Index: i}
 				return nil
 			}
 			page.Tasks = append(page.Tasks, t)
@@ -83,7 +83,7 @@ func (d *Deployment) Tasks(id string, outcomes []string, from uint32, n int) (pa
 }
 
 // Missing lists the ranges below the total that have no outcome.
-func (d *Deployment) Missing(id string, from uint32, n int) (page sidecar.MissingPage, err error) {
+func (d *Deployment) Missing(id string, from sidecar.Place, n int) (page sidecar.MissingPage, err error) {
 	err = d.read(func() error {
 		r, ok := d.rows[id]
 		if !ok {
@@ -97,11 +97,11 @@ func (d *Deployment) Missing(id string, from uint32, n int) (page sidecar.Missin
 			page.Count++
 			last := len(page.Ranges) - 1
 			switch {
-			case i < from || page.More:
+			case i < from.Index || page.Next != nil:
 			case last >= 0 && page.Ranges[last].Last+1 == i:
 				page.Ranges[last].Last = i
 			case len(page.Ranges) == n:
-				page.Next, page.More = i, true
+				page.Next = &sidecar.Place{Index: i}
 			default:
 				page.Ranges = append(page.Ranges, api.Range{First: i, Last: i})
 			}

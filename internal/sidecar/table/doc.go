@@ -1,15 +1,15 @@
-// Package table is the view behind a sidecar: it follows the controller's table and the outcomes topic and answers from
-// memory.
+// Package table answers a sidecar's reads from views of a deployment.
 //
-//	<prefix>.controller-table --+-> rows by batch id      (stale records are left out, see processors.Judge)
-//	                            +-> position of each partition
-//	<prefix>.outcomes ----------> reasons of tasks that did not end ok
+//	<prefix>.controller-table ---> processors.View       rows, parts, positions
+//	<prefix>.outcomes -----------> processors.TopicView  reasons of tasks that did not end ok
 //
-// Nothing is answered before everything that stood in the topics at the start is loaded.
+// Nothing is answered before everything that stood in the topics at the start is loaded. Both copies are on disk: a
+// restart reads what is new.
 //
 // # Non-obvious
 //
 //   - A control record is reached when the batch's row has it, or when the partition's position has passed it: records
 //     that change nothing move the position only.
-//   - Rows are decoded when they are asked for, and once.
+//   - Rows are decoded for each answer and never shared, so nothing is locked while one is printed.
+//   - Missing and tasks work on sets, range by range: their cost is that of the page, not of the batch.
 package table

@@ -3,9 +3,12 @@ package table
 import (
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/quiesce/quiesce/codecs"
 	"github.com/quiesce/quiesce/internal/sidecar"
 	"github.com/quiesce/quiesce/internal/sidecar/api"
+	"github.com/quiesce/quiesce/processors"
 	"github.com/quiesce/quiesce/processors/batch"
 )
 
@@ -13,21 +16,8 @@ const (
 	wordPending = "pending"
 	wordRunning = "running"
 
-	maxChunks = 64 // looked at for one page
+	maxChunks = 64 // opened for one page
 )
-
-// chunk decodes a chunk's row; nil = there is none.
-func (v *View) chunk(r *record, ref batch.ChunkRef) (*batch.Chunk, error) {
-	b, ok := v.parts[r.partition].chunks[ref.Key]
-	if !ok {
-		return nil, nil
-	}
-	c, err := machine.LoadPart(ref.Key, b)
-	if err != nil {
-		return nil, err
-	}
-	return c.(*batch.Chunk), nil
-}
 
 // word is how a task is shown.
 func word(t batch.Task) string {
@@ -40,131 +30,125 @@ func word(t batch.Task) string {
 	return wordPending
 }
 
-// Tasks returns tasks by index. It looks at a bounded number of chunks, so a page may be short before the end.
-func (v *View) Tasks(id string, outcomes []string, from uint32, n int) (sidecar.TaskPage, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+// Tasks returns tasks by feeder and index. It opens a bounded number of chunks, so a page may be short before the end.
+func (v *View) Tasks(id string, outcomes []string, from sidecar.Place, n int) (page sidecar.TaskPage, err error) {
 	r, err := v.find(id)
 	if err != nil {
-		return sidecar.TaskPage{}, err
+		return page, err
 	}
 	s, _ := r.row.Snapshot()
-	page := sidecar.TaskPage{Run: s.Run}
-	refs := r.row.Chunks(0, from, maxChunks+1)
-	for i, ref := range refs {
-		if i == maxChunks {
-			page.More, page.Next = true, ref.First
-			break
+	page.Run = s.Run
+	wanted := func(t batch.Task) bool { return len(outcomes) == 0 || slices.Contains(outcomes, word(t)) }
+	page.Next, err = v.walk(r, from, nil, func(ref batch.ChunkRef, c *batch.Chunk, at uint32) (next *sidecar.Place) {
+		if t, ok := alike(r.row, ref, c); ok && !wanted(t) {
+			return nil
 		}
-		c, err := v.chunk(r, ref)
-		if err != nil {
-			return page, err
-		}
-		r.row.Tasks(ref, c, from, func(t batch.Task) bool {
-			w := word(t)
-			if len(outcomes) > 0 && !slices.Contains(outcomes, w) {
-				return true
+		r.row.Tasks(ref, c, at, func(t batch.Task) bool {
+			switch {
+			case !wanted(t):
+			case len(page.Tasks) == n:
+				next = &sidecar.Place{Feeder: t.Feeder, Index: t.Index}
+			default:
+				page.Tasks = append(page.Tasks, api.Task{Feeder: t.Feeder, Index: t.Index, Outcome: word(t)})
 			}
-			if len(page.Tasks) == n {
-				page.More, page.Next = true, t.Index
-				return false
-			}
-			page.Tasks = append(page.Tasks, v.task(id, s.Run, t, w))
-			return true
+			return next == nil
 		})
-		if page.More {
-			break
-		}
-	}
-	return page, nil
-}
-
-// task describes one task, with the reason that the outcomes topic has.
-func (v *View) task(id, run string, b batch.Task, w string) api.Task {
-	t := api.Task{Index: b.Index, Outcome: w}
-	if o := v.reason(id, run, b.Index); o != nil && o.Outcome.String() == w {
-		t.Reason, t.Attempt, t.Round, t.Reporter, t.At = o.Reason, o.Attempt, o.Round, o.Reporter, api.Int64(o.At)
-	}
-	return t
-}
-
-// reason finds what was said of a task: for itself, or for the range that it is in.
-func (v *View) reason(id, run string, index uint32) *codecs.TaskOutcome {
-	if o := v.reasons[codecs.OutcomeKey(id, run, index)]; o != nil {
-		return o
-	}
-	for _, o := range v.ranges[id] {
-		if o.run == run && o.Index <= index && index <= o.Last {
-			return o.TaskOutcome
-		}
-	}
-	return nil
-}
-
-// Missing returns what a batch waits for: ranges of tasks without outcome, or units without END.
-func (v *View) Missing(id string, from uint32, n int) (sidecar.MissingPage, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	r, err := v.find(id)
+		return next
+	})
 	if err != nil {
-		return sidecar.MissingPage{}, err
+		return page, err
 	}
-	s, _ := r.row.Snapshot()
-	page := sidecar.MissingPage{Missing: api.Missing{Batch: id, Run: s.Run, Sealed: s.Sealed}}
-	if s.Start == nil || s.State.Terminal() {
-		return page, nil
-	}
-	if len(s.Start.Units) > 0 {
-		for _, u := range r.row.MissingUnits() {
-			if len(page.Units) < n {
-				page.Units = append(page.Units, api.Unit{Stage: u.Stage, Topic: u.Topic, Partition: u.Partition})
-			}
-		}
-		return page, nil
-	}
-	page.Count = s.Counts.Pending + s.Counts.Running
-	refs := r.row.Chunks(0, from, maxChunks+1)
-	for i, ref := range refs {
-		if ref.Ended == ref.Tasks {
-			continue
-		}
-		if i == maxChunks || len(page.Ranges) == n {
-			page.More, page.Next = true, max(ref.First, from)
-			break
-		}
-		c, err := v.chunk(r, ref)
-		if err != nil {
+	for i := range page.Tasks {
+		if err := v.reason(&page.Tasks[i], id, s.Run); err != nil {
 			return page, err
 		}
-		if !v.missingIn(r, s.Start, ref, c, from, n, &page) {
-			break
-		}
 	}
 	return page, nil
 }
 
-// missingIn adds the ranges of one chunk; false = the page is full.
-func (v *View) missingIn(r *record, start *codecs.BatchStart, ref batch.ChunkRef, c *batch.Chunk, from uint32, n int, page *sidecar.MissingPage) bool {
-	ok := true
-	r.row.Missing(ref, c, from, func(s batch.Span) bool {
-		if len(page.Ranges) == n {
-			page.More, page.Next, ok = true, s.First, false
-			return false
-		}
-		rg := api.Range{First: s.First, Last: s.Last, Running: s.Running}
-		for _, l := range s.OpenLegs {
-			if int(l) < len(start.Legs) {
-				rg.LastSeen = append(rg.LastSeen, api.Leg{Stage: start.Legs[l].Stage, Topic: start.Legs[l].Topic})
-			}
-		}
-		if last := len(page.Ranges) - 1; last >= 0 && page.Ranges[last].Last+1 == rg.First && same(page.Ranges[last], rg) {
-			page.Ranges[last].Last = rg.Last
-			return true
-		}
-		page.Ranges = append(page.Ranges, rg)
-		return true
-	})
-	return ok
+// alike returns the first task of a chunk that has no row: all others are like it.
+func alike(row *batch.Row, ref batch.ChunkRef, c *batch.Chunk) (t batch.Task, ok bool) {
+	if c != nil {
+		return t, false
+	}
+	ref.Tasks = min(1, ref.Tasks)
+	row.Tasks(ref, c, 0, func(first batch.Task) bool { t, ok = first, true; return false })
+	return t, ok
 }
 
-func same(a, b api.Range) bool { return a.Running == b.Running && slices.Equal(a.LastSeen, b.LastSeen) }
+// walk visits the chunks of a batch from a place on until visit says where the next page begins, or maxChunks of them had
+// to be read. skip leaves out chunks by what the header knows of them; those cost nothing.
+func (v *View) walk(r record, from sidecar.Place, skip func(batch.ChunkRef) bool,
+	visit func(ref batch.ChunkRef, c *batch.Chunk, at uint32) *sidecar.Place) (*sidecar.Place, error) {
+	read := 0
+	for at := from; ; {
+		refs := r.row.Chunks(at.Feeder, at.Index, maxChunks)
+		for _, ref := range refs {
+			if skip != nil && skip(ref) {
+				continue
+			}
+			first := ref.First
+			if ref.Feeder == from.Feeder {
+				first = max(first, from.Index)
+			}
+			if read == maxChunks {
+				return &sidecar.Place{Feeder: ref.Feeder, Index: first}, nil
+			}
+			c, err := v.chunk(ref)
+			if err != nil {
+				return nil, err
+			}
+			if c != nil {
+				read++
+			}
+			if next := visit(ref, c, first); next != nil {
+				return next, nil
+			}
+		}
+		if len(refs) < maxChunks {
+			return nil, nil
+		}
+		last := refs[len(refs)-1]
+		at = sidecar.Place{Feeder: last.Feeder, Index: last.First + codecs.ChunkSize}
+		if at.Index == 0 { // beyond the last index
+			at.Feeder++
+		}
+	}
+}
+
+// chunk reads a chunk's row; nil = there is none.
+func (v *View) chunk(ref batch.ChunkRef) (c *batch.Chunk, err error) {
+	err = v.rows.Parts(ref.Key, ref.Key, func(r processors.ViewRow) bool {
+		if r.Key == ref.Key {
+			c, _ = r.Row.(*batch.Chunk)
+		}
+		return false
+	})
+	return c, said(err)
+}
+
+// reasonsBack is how many records are looked at to find the range that a task is in: records of earlier rounds may stand
+// between.
+const reasonsBack = 64
+
+// reason adds what the outcomes topic says of a task: for itself, or for the range of its chunk that it is in. A record
+// that says another outcome than the row is of an earlier round; it is left out.
+func (v *View) reason(t *api.Task, id, run string) error {
+	switch t.Outcome {
+	case wordPending, wordRunning, codecs.OK.String():
+		return nil
+	}
+	looked := 0
+	key := codecs.OutcomeKey(id, run, t.Index)
+	prefix := key[:len(key)-2] // of the chunk: the upper half of the index
+	return said(v.reasons.Back(prefix, key+"\xff", func(_ string, value []byte) bool {
+		o := &codecs.TaskOutcome{}
+		looked++
+		if proto.Unmarshal(value, o) != nil || o.Feeder != t.Feeder || o.Outcome.String() != t.Outcome ||
+			o.Index > t.Index || max(o.Index, o.Last) < t.Index {
+			return looked < reasonsBack
+		}
+		t.Reason, t.Attempt, t.Round, t.Reporter, t.At = o.Reason, o.Attempt, o.Round, o.Reporter, api.Int64(o.At)
+		return false
+	}))
+}
