@@ -14,6 +14,7 @@ import (
 	"github.com/quiesce/quiesce/codecs"
 	"github.com/quiesce/quiesce/internal/broker"
 	"github.com/quiesce/quiesce/internal/node"
+	"github.com/quiesce/quiesce/processors"
 	"github.com/quiesce/quiesce/processors/feeder"
 	"github.com/quiesce/quiesce/processors/stage"
 	"github.com/quiesce/quiesce/topology"
@@ -66,7 +67,6 @@ type deployment struct {
 	topo     *topology.Topology
 	services services
 	counters map[string]*stage.Counters
-	report   report
 
 	broker *broker.Broker
 	node   *node.Node
@@ -81,7 +81,6 @@ func newDeployment(cfg Config, paths []string) (*deployment, error) {
 	}
 	d := &deployment{cfg: cfg, paths: paths, topo: topo, counters: map[string]*stage.Counters{}}
 	d.services.root = cfg.Input
-	d.report.rows = map[string]*Entry{}
 	for name := range d.topo.Stages {
 		d.counters[name] = &stage.Counters{}
 	}
@@ -107,12 +106,22 @@ func (d *deployment) start(ctx context.Context) (err error) {
 
 // service runs one service until ctx ends.
 func (d *deployment) service(ctx context.Context, name string) error {
-	h := d.services.handler(name)
-	if h == nil {
-		h = d.report.handle
+	cfg := stage.Config{Topology: d.topo, Stage: name, Bootstrap: d.broker.Bootstrap(), Counters: d.counters[name], Log: d.cfg.Log}
+	if name == StageReport {
+		group := d.reportGroup()
+		group.Callback = func(ctx processors.Context, value any) {
+			defer d.services.touch()
+			fold(ctx, value)
+		}
+		return runReport(ctx, group)
 	}
-	return stage.Run(ctx, stage.Config{Topology: d.topo, Stage: name, Bootstrap: d.broker.Bootstrap(), Handler: h,
-		Counters: d.counters[name], Log: d.cfg.Log})
+	cfg.Handler = d.services.handler(name)
+	return stage.Run(ctx, cfg)
+}
+
+func (d *deployment) reportGroup() processors.StageGroupConfig {
+	return reportGroup(stage.Config{Topology: d.topo, Stage: StageReport, Bootstrap: d.broker.Bootstrap(), Counters: d.counters[StageReport],
+		Log: d.cfg.Log}, filepath.Join(d.cfg.Dir, StageReport), "")
 }
 
 // stop ends everything, services first.
@@ -211,7 +220,11 @@ func (d *deployment) result(ctx context.Context, run string, begin time.Time, en
 	if err != nil {
 		return nil, err
 	}
-	res.Index = newIndex(len(d.paths), d.report.read(), failed)
+	rows, err := readReport(ctx, d.reportGroup())
+	if err != nil {
+		return nil, fmt.Errorf("view of the report: %w", err)
+	}
+	res.Index = newIndex(len(d.paths), rows, failed)
 	if res.Plain, err = Plain(ctx, d.cfg.Input); err != nil {
 		return nil, fmt.Errorf("plain loop: %w", err)
 	}

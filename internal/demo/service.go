@@ -20,6 +20,7 @@ type ServiceConfig struct {
 	Prefix    string // deployment. Default: that of package codecs
 	// InstanceID is a static group member id: a restart then moves no partitions. "" = none.
 	InstanceID string
+	DataDir    string    // of the report's table. Default: that of package processors
 	Options    []kgo.Opt // more options of the client (TLS, SASL)
 	Log        *slog.Logger
 }
@@ -46,10 +47,11 @@ func Service(ctx context.Context, cfg ServiceConfig) error {
 		opts = append(opts, kgo.InstanceID(cfg.InstanceID))
 	}
 	s := &services{root: cfg.Input}
-	h := s.handler(cfg.Stage)
-	if h == nil {
-		h = (&report{rows: map[string]*Entry{}}).handle
+	run := stage.Config{Topology: topo, Stage: cfg.Stage, Bootstrap: strings.Join(cfg.Bootstrap, ","), Prefix: cfg.Prefix, Options: opts, Log: cfg.Log}
+	if cfg.Stage == StageReport {
+		run.Options = cfg.Options
+		return runReport(ctx, reportGroup(run, cfg.DataDir, cfg.InstanceID))
 	}
-	return stage.Run(ctx, stage.Config{Topology: topo, Stage: cfg.Stage, Bootstrap: strings.Join(cfg.Bootstrap, ","), Prefix: cfg.Prefix,
-		Handler: h, Options: opts, Log: cfg.Log})
+	run.Handler = s.handler(cfg.Stage)
+	return stage.Run(ctx, run)
 }

@@ -38,6 +38,7 @@ type leg struct {
 // delta is what the last event changed: scratch for the header's step, never stored.
 type delta struct {
 	fresh   []fresh // tasks that became terminal, ascending within an item
+	worse   []fresh // with several legs: tasks of which a leg said something worse than the legs before
 	again   uint64  // indexes that had an outcome
 	beyond  uint64  // indexes that are no task
 	started uint64
@@ -71,7 +72,7 @@ func (c *Chunk) base() uint32 { return c.id << 16 }
 // StepPart applies one event to one chunk. It never reads the header.
 func (m *Machine) StepPart(part codecs.Row, _ int64, ev *codecs.Event) {
 	c := part.(*Chunk)
-	c.delta = delta{fresh: c.delta.fresh[:0]}
+	c.delta = delta{fresh: c.delta.fresh[:0], worse: c.delta.worse[:0]}
 	switch d := ev.Data.(type) {
 	case *codecs.BatchReport:
 		c.report(d)
@@ -179,10 +180,49 @@ func (c *Chunk) ended(item int, lo, hi uint32, o codecs.Outcome_Code) {
 		return
 	}
 	for i := lo; i < hi; i++ {
+		if o != codecs.OK && c.worst(uint(i), o) {
+			c.delta.worse = extend(c.delta.worse, fresh{i, i + 1, o, item})
+		}
 		if w, ok := c.outcome(uint(i)); ok {
 			c.terminal(item, i, i+1, w)
 		}
 	}
+}
+
+// worst says that no other leg has said anything as bad of a task.
+func (c *Chunk) worst(i uint, o codecs.Outcome_Code) bool {
+	same := 0
+	for _, l := range c.legs {
+		if !l.done.Test(i) {
+			continue
+		}
+		switch x := l.outcome(i); {
+		case x == o:
+			same++
+		case codecs.Worst(x, o) == x:
+			return false
+		}
+	}
+	return same == 1
+}
+
+// reasons are the tasks of which the event says why they did not end ok.
+func (c *Chunk) reasons() []fresh {
+	if len(c.legs) > 1 {
+		return c.delta.worse
+	}
+	return c.delta.fresh
+}
+
+// extend adds a range, to the last one where it goes on from there.
+func extend(to []fresh, f fresh) []fresh {
+	if n := len(to); n > 0 {
+		if last := &to[n-1]; last.hi == f.lo && last.outcome == f.outcome && last.item == f.item {
+			last.hi = f.hi
+			return to
+		}
+	}
+	return append(to, f)
 }
 
 // terminal counts tasks that have become terminal.
@@ -196,13 +236,7 @@ func (c *Chunk) terminal(item int, lo, hi uint32, o codecs.Outcome_Code) {
 			}
 		}
 	}
-	if n := len(c.delta.fresh); n > 0 {
-		if f := &c.delta.fresh[n-1]; f.hi == lo && f.outcome == o && f.item == item {
-			f.hi = hi
-			return
-		}
-	}
-	c.delta.fresh = append(c.delta.fresh, fresh{lo, hi, o, item})
+	c.delta.fresh = extend(c.delta.fresh, fresh{lo, hi, o, item})
 }
 
 // outcome is the worst of a task's legs; false while a leg has none.

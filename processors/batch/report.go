@@ -77,8 +77,13 @@ func (s *step) take(l *life, d *codecs.BatchReport) {
 		}
 		for _, f := range c.delta.fresh {
 			known += uint64(f.hi - f.lo)
-			if d != nil {
-				told = s.ended(l, c, d, f, told)
+			if l == s.r.run && l.Start != nil {
+				s.r.collectFresh(f.outcome, c.base()+f.lo, c.base()+f.hi-1)
+			}
+		}
+		for _, f := range c.reasons() {
+			if d != nil && f.outcome != codecs.OK {
+				told = s.tellReason(l, c, d, f, told)
 			}
 		}
 		if len(c.delta.fresh) > 0 || c.delta.started > 0 {
@@ -124,15 +129,9 @@ func (s *step) fresh() []fresh {
 	return nil
 }
 
-// ended announces tasks of one chunk that became terminal: first failure, reasons, and the set for the next cut.
-func (s *step) ended(l *life, c *Chunk, d *codecs.BatchReport, f fresh, told int) int {
+// tellReason announces why tasks of one chunk did not end ok: the first failure as an event, all of them as outcomes.
+func (s *step) tellReason(l *life, c *Chunk, d *codecs.BatchReport, f fresh, told int) int {
 	lo, hi := c.base()+f.lo, c.base()+f.hi-1
-	if l == s.r.run && l.Start != nil {
-		s.r.collectFresh(f.outcome, lo, hi)
-	}
-	if f.outcome == codecs.OK || f.item >= len(d.Items) {
-		return told
-	}
 	it := d.Items[f.item]
 	if codecs.IsFailure(f.outcome) && !l.FailureSeen && l == s.r.run && l.Start != nil {
 		l.FailureSeen = true
