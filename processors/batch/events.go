@@ -93,7 +93,7 @@ func (m *Machine) Status(row codecs.Row, quarantined bool) (codecs.Message, bool
 	}
 	l := r.run
 	d := &codecs.BatchStatus{Run: l.Run, State: l.State, Paused: l.Paused, Policy: l.Policy, Deadlines: l.Deadlines,
-		Round: l.round(), Topology: l.Start.GetTopology(), Quarantined: quarantined}
+		Round: l.round(), Topology: l.Start.GetTopology(), Quarantined: quarantined, Mode: l.Start.GetMode()}
 	return codecs.Message{Topic: codecs.TopicStatus, Key: r.Batch, Type: codecs.TypeBatchStatus, Data: clone(d)},
 		quarantined || l.open() != nil && l.Start != nil
 }

@@ -70,9 +70,7 @@ func (s *session) revoked(gone map[string][]int32) {
 		s.fail(err)
 		return
 	}
-	if err := s.commit(s.Desk.ctx, units); err != nil {
-		s.cfg.Log.Warn("last commit of revoked partitions failed", "stage", s.cfg.Stage, "error", err)
-	}
+	s.lastCommit(units)
 }
 
 // lost ends the units that belong to another member already.

@@ -26,8 +26,9 @@ type Book struct {
 func (d *Desk) newBook(p partition, machine *markers.Unit) *Book {
 	b := &Book{desk: d, name: d.unitConfig(p).Unit, machine: machine, from: machine.Position()}
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.books[b] = true
+	d.mu.Unlock()
+	d.status.forget(b)
 	return b
 }
 

@@ -31,6 +31,8 @@ type folded struct {
 	reports int
 	repeats int
 	verbs   []string
+
+	differences []string
 }
 
 // follow reads the control topic until the test ends.
@@ -80,6 +82,7 @@ func (f *fold) apply(k *kit, r *kgo.Record) {
 		b.ends[d.Unit.Path()] = d
 	case *codecs.BatchCommand:
 		b.verbs = append(b.verbs, d.Verb)
+		b.differences = append(b.differences, d.GetArgs().GetDifference())
 	case *codecs.BatchReport:
 		b.report(k, d)
 	}
@@ -161,7 +164,19 @@ func (b *folded) counts() map[string]int {
 	return n
 }
 
-// until waits for a condition on a batch and returns it; the fold goes on under the caller's feet only after done.
+// clone copies a batch as it is.
+func (b *folded) clone() *folded {
+	c := *b
+	c.seals, c.reasons, c.ends = maps.Clone(b.seals), maps.Clone(b.reasons), maps.Clone(b.ends)
+	c.verbs, c.differences = slices.Clone(b.verbs), slices.Clone(b.differences)
+	c.tasks = map[string]map[uint32]codecs.Outcome_Code{}
+	for id, legs := range b.tasks {
+		c.tasks[id] = maps.Clone(legs)
+	}
+	return &c
+}
+
+// until waits for a condition on a batch and returns it as it was then.
 func (f *fold) until(k *kit, batch string, what string, cond func(*folded) bool) *folded {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -170,6 +185,9 @@ func (f *fold) until(k *kit, batch string, what string, cond func(*folded) bool)
 		f.mu.Lock()
 		b, changed := f.batches[batch], f.changed
 		ok := b != nil && cond(b)
+		if ok {
+			b = b.clone()
+		}
 		state := b.String()
 		f.mu.Unlock()
 		if ok {

@@ -124,7 +124,7 @@ func (s *session) close() error {
 		limit := time.AfterFunc(2*s.cfg.Flow.DrainFor, s.Abort)
 		each(units, (*unit).drain)
 		if failure = context.Cause(s.ctx); failure == nil {
-			failure = s.commit(s.Desk.ctx, units)
+			s.lastCommit(units)
 		}
 		limit.Stop()
 	}
@@ -137,6 +137,20 @@ func (s *session) close() error {
 	each(units, (*unit).join)
 	return failure
 }
+
+// lastCommit commits what was drained. When it does not succeed, the next owner does some work again.
+func (s *session) lastCommit(units map[partition]*unit) {
+	var err error
+	for range lastCommits {
+		if err = s.commit(s.Desk.ctx, units); err == nil || errors.Is(err, errHook) {
+			return
+		}
+	}
+	s.cfg.Log.Warn("last commit failed, some records will be handled again", "stage", s.cfg.Stage, "error", err)
+}
+
+// lastCommits is how often the last commit of a partition is tried.
+const lastCommits = 3
 
 // each calls fn for all units at once and waits.
 func each(units map[partition]*unit, fn func(*unit)) {

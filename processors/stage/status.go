@@ -82,6 +82,21 @@ func (f *status) apply(k *kgo.Record) {
 	}
 }
 
+// forget drops from a new book what is known to be over.
+func (f *status) forget(book *Book) {
+	f.mu.Lock()
+	over := map[string]*codecs.BatchStatus{}
+	for batch, st := range f.batches {
+		if st.State.Terminal() {
+			over[batch] = st
+		}
+	}
+	f.mu.Unlock()
+	for batch, st := range over {
+		book.drop(batch, st.Run, max(st.Round, 1))
+	}
+}
+
 // over says whether a round of a run is known to have ended.
 func (f *status) over(batch, run string, round uint32) bool {
 	f.mu.Lock()
@@ -123,7 +138,7 @@ func (f *status) open(ctx context.Context) ([]openBatch, error) {
 	defer f.mu.Unlock()
 	var open []openBatch
 	for batch, st := range f.batches {
-		if !st.State.Terminal() && st.Topology.GetName() == f.desk.cfg.Topology.Name && st.Mode != topology.ModeLedger {
+		if !st.State.Terminal() && st.Topology.GetName() == f.desk.cfg.Topology.Name && st.Mode != "" && st.Mode != topology.ModeLedger {
 			open = append(open, openBatch{batch, st.Run})
 		}
 	}
