@@ -52,7 +52,7 @@ func ParseDeadLetter(rec *Record) (*DeadLetter, error) {
 	o, err3 := strconv.ParseInt(text(HeaderDeadOffset), 10, 64)
 	for _, err := range []error{err1, err2, err3} {
 		if err != nil {
-			return nil, fmt.Errorf("%w: dead letter: %v", ErrData, err)
+			return nil, fmt.Errorf("%w: dead letter: %w", ErrData, err)
 		}
 	}
 	d.TopicId, d.Partition, d.Offset = id[:], int32(p), o

@@ -2,6 +2,7 @@ package codecs_test
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,7 +20,7 @@ func TestDeadLetterKeepsTheRecordAndSaysWhy(t *testing.T) {
 	require.Equal(t, rec.Headers[0], d.Headers[0])
 	about, err := codecs.ParseDeadLetter(&d)
 	require.NoError(t, err)
-	require.Equal(t, "boom paths 3 17", about.Reason+" "+about.Topic+" "+string(rune('0'+about.Partition))+" 17")
+	require.Equal(t, "boom paths 3 17", fmt.Sprint(about.Reason, " ", about.Topic, " ", about.Partition, " ", about.Offset))
 	require.EqualValues(t, 17, about.Offset)
 	require.Equal(t, id[:], about.TopicId)
 }

@@ -228,8 +228,11 @@ func (p *part) checkWatched(offset int64, head *entry, parts []codecs.Row) error
 	}
 	for _, r := range append(parts, head.row) {
 		b, err := r.AppendBinary(nil)
-		if err != nil || len(b) > p.machine.MaxRowBytes() {
-			return p.suspectFault(offset, head.key, fmt.Errorf("%w: row of %d bytes, at most %d: %v", errStep, len(b), p.machine.MaxRowBytes(), err))
+		if err == nil && len(b) > p.machine.MaxRowBytes() {
+			err = fmt.Errorf("%d bytes, at most %d", len(b), p.machine.MaxRowBytes())
+		}
+		if err != nil {
+			return p.suspectFault(offset, head.key, fmt.Errorf("%w: row: %w", errStep, err))
 		}
 	}
 	return nil

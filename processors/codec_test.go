@@ -1,7 +1,6 @@
 package processors
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"testing"
@@ -112,7 +111,7 @@ func FuzzParseEnvelope(f *testing.F) {
 		h := codecs.RowHeader{Format: codecs.RowFormat, Claim: e.Claim, Applied: e.Applied}
 		again, row2, err := ParseEnvelope(codecs.AppendRow(nil, h, row, e.appendTail(nil)))
 		require.NoError(t, err)
-		require.Equal(t, fmt.Sprint(row), fmt.Sprint(row2))
+		require.Equal(t, string(row), string(row2))
 		require.Equal(t, e.Applied, again.Applied)
 		require.Len(t, again.outbox, len(e.outbox))
 	})

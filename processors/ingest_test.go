@@ -39,7 +39,7 @@ func BenchmarkIngest(b *testing.B) {
 				recs = append(recs, k)
 			}
 			require.NoError(b, d.client.ProduceSync(b.Context(), recs...).FirstErr())
-			recs = nil
+			clear(recs)
 			runtime.GC()
 			cfg := d.config(&counter{})
 			cfg.ThroughGoka, cfg.Logger = through, slog.New(slog.DiscardHandler)

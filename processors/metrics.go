@@ -24,7 +24,7 @@ func newMetrics(reg prometheus.Registerer, role string) *metrics {
 			return counter
 		}
 		if err := reg.Register(counter); err != nil {
-			if had, ok := err.(prometheus.AlreadyRegisteredError); ok {
+			if had := (prometheus.AlreadyRegisteredError{}); errors.As(err, &had) {
 				return had.ExistingCollector.(prometheus.Counter)
 			}
 		}

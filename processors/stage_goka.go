@@ -19,10 +19,12 @@ import (
 	"github.com/quiesce/quiesce/topology"
 )
 
-// Context and Codec are goka's, so that a callback can be written without importing it.
+// Names of goka's, so that a callback can be written without importing it.
 type (
+	// Context is what a callback gets.
 	Context = goka.Context
-	Codec   = goka.Codec
+	// Codec turns values into bytes and back.
+	Codec = goka.Codec
 )
 
 // StageGroupConfig says what a StageGroup runs. Stage (topology, stage, bootstrap) and Callback are required.

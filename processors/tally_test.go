@@ -18,7 +18,6 @@ import (
 //	batch.nudge    emits batch.expired if the deadline has passed at the append time
 type tally struct {
 	step func(row *tallyRow, ev *codecs.Event) // looks on, or panics
-	v2   bool                                  // another version of the code: its events say so
 	vary func() string                         // another decision at every step: not pure, to see who decides
 }
 

@@ -178,10 +178,3 @@ func (e *env) command(id, verb string, args *codecs.CommandArgs) *Row {
 }
 
 func (e *env) nudge() *Row { return e.step(codecs.TypeBatchNudge, &codecs.BatchNudge{}) }
-
-func (e *env) audit() *codecs.Audit {
-	if a := e.header().Audit; a != nil {
-		return a
-	}
-	return &codecs.Audit{}
-}

@@ -32,7 +32,6 @@ type entry struct {
 	target string       // topic; "" = control
 	part   int32        // partition
 	commit *markers.Cut // pseudo entry: the position is committed when it is reached
-	done   func()       // called when it is in the log
 }
 
 // actor is a unit with its process.

@@ -68,7 +68,7 @@ func parseMetadata(text string) (stored, error) {
 	}
 	var err error
 	if m.topicID, err = codecs.ParseTopicID(id); err != nil {
-		return m, fmt.Errorf("%w: %v", errMetadata, err)
+		return m, fmt.Errorf("%w: %w", errMetadata, err)
 	}
 	if at, ok := strings.CutPrefix(rest, "@"); ok {
 		p, o, _ := strings.Cut(at, ":")
@@ -82,11 +82,11 @@ func parseMetadata(text string) (stored, error) {
 	}
 	b, err := base64.RawStdEncoding.DecodeString(rest)
 	if err != nil {
-		return m, fmt.Errorf("%w: %v", errMetadata, err)
+		return m, fmt.Errorf("%w: %w", errMetadata, err)
 	}
 	m.state = &codecs.UnitState{}
 	if err := proto.Unmarshal(b, m.state); err != nil {
-		return m, fmt.Errorf("%w: %v", errMetadata, err)
+		return m, fmt.Errorf("%w: %w", errMetadata, err)
 	}
 	return m, nil
 }

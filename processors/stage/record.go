@@ -46,7 +46,7 @@ type Output struct {
 }
 
 // Skip is the error of a handler that filters a record: nothing is sent on, and the outcome is skipped.
-var Skip = errors.New("skipped")
+var Skip = errors.New("skipped") //nolint:revive,staticcheck // no fault: like fs.SkipDir it says what to do
 
 // NoRetry marks an error that another attempt cannot cure.
 func NoRetry(err error) error { return noRetry{err} }

@@ -153,7 +153,7 @@ func (d *Desk) newestState(ctx context.Context, name *codecs.Unit, at pointer) (
 			}
 			st := &codecs.UnitState{}
 			if err := proto.Unmarshal(r.Value, st); err != nil {
-				bad = fmt.Errorf("%w: %s %d:%d: %v", errMetadata, topic, r.Partition, r.Offset, err)
+				bad = fmt.Errorf("%w: %s %d:%d: %w", errMetadata, topic, r.Partition, r.Offset, err)
 				return
 			}
 			if best == nil || st.Position > best.Position {

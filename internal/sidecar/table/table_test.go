@@ -139,7 +139,7 @@ func TestCommandsAreAnswered(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, a.Applied, a.Reason)
 	d.report("b-1", 0, 1, codecs.OK, "")
-	b, err = d.Get(d.ctx, "b-1")
+	_, err = d.Get(d.ctx, "b-1")
 	require.NoError(t, err)
 	_, err = d.Get(d.ctx, "none")
 	require.ErrorIs(t, err, client.ErrNotFound)
