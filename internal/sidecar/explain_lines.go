@@ -139,11 +139,15 @@ func silentLines(b *api.Batch, x *api.Explain) []string {
 		if len(silent) == 0 {
 			continue
 		}
-		what := "have read everything and not reported"
-		if st.Group == "" {
-			what = "have not reported"
+		who, have := "partitions "+strings.Join(silent, ", "), "have"
+		if len(silent) == 1 {
+			who, have = "partition "+silent[0], "has"
 		}
-		line := fmt.Sprintf("stage %s, topic %s: partitions %s %s", st.Stage, st.Topic, strings.Join(silent, ", "), what)
+		what := have + " read everything and not reported"
+		if st.Group == "" {
+			what = have + " not reported"
+		}
+		line := fmt.Sprintf("stage %s, topic %s: %s %s", st.Stage, st.Topic, who, what)
 		if at := stageRow(b, st.Stage, st.Topic).LastAt; at > 0 {
 			line += "; last report of the stage " + ago(time.UnixMilli(int64(x.At)), at) + " ago"
 		}

@@ -148,3 +148,15 @@ func (d *Deployment) Watch(id string) (<-chan struct{}, func()) {
 
 // ids in order.
 func (d *Deployment) ids() []string { return slices.Sorted(maps.Keys(d.rows)) }
+
+// Complete gives a row tasks with outcomes, as reports would.
+func (d *Deployment) Complete(id string, tasks ...api.Task) {
+	d.locked(func() {
+		r := d.rows[id]
+		for _, t := range tasks {
+			r.outcomes[t.Index] = t
+		}
+		r.count()
+		d.notify(id)
+	})
+}

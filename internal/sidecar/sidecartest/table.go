@@ -90,7 +90,7 @@ func (d *Deployment) Missing(id string, from sidecar.Place, n int) (page sidecar
 			return sidecar.ErrUnknown
 		}
 		page.Batch, page.Run, page.Sealed = id, r.Run, r.State != "open"
-		for i := uint32(0); i < r.Counts.Total; i++ {
+		for i := uint32(0); i < r.Counts.Total && len(r.Stages) == 0; i++ {
 			if _, done := r.outcomes[i]; done {
 				continue
 			}
