@@ -39,7 +39,7 @@ func open(t *testing.T, url string, width, height int64) *browser {
 		if os.Getenv("CI") == "true" {
 			require.Fail(t, "no Chromium in CI: install one, or set QUIESCE_TEST_BROWSER")
 		}
-		t.Skip("needs Chromium: install one, or name it in QUIESCE_TEST_BROWSER")
+		t.Skip("needs Chromium in PATH: make test where it is installed")
 	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.WindowSize(int(width), int(height)), chromedp.UserDataDir(t.TempDir()))
