@@ -18,7 +18,8 @@ type session struct {
 
 	mu       sync.Mutex
 	units    map[partition]*unit
-	commitMu sync.Mutex // one commit at a time, so that positions do not go backwards
+	room     chan struct{} // a full unit has got room
+	commitMu sync.Mutex    // one commit at a time, so that positions do not go backwards
 }
 
 // pollMax is the number of records taken from the client at once.
@@ -26,7 +27,7 @@ const pollMax = 2000
 
 // runSession runs one session until parent is done (then it drains, and returns nil) or something fails.
 func runSession(parent context.Context, cfg Config) (err error) {
-	s := &session{units: map[partition]*unit{}}
+	s := &session{units: map[partition]*unit{}, room: make(chan struct{}, 1)}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(parent))
 	defer s.cancel(nil)
 	if s.Desk, err = OpenDesk(parent, cfg, s.options(cfg)...); err != nil {
@@ -66,8 +67,7 @@ func (s *session) consume() { s.client.AddConsumeTopics(s.cfg.Topology.Stages[s.
 // fail ends the session as a crash would: what is not durable yet is left to the next one.
 func (s *session) fail(err error) { s.cancel(err) }
 
-// poll hands fetched records to their units. It never blocks on one, so that a slow partition holds up no other and no
-// rebalance.
+// poll hands fetched records to their units. A slow partition holds up no other, and no rebalance.
 func (s *session) poll(ctx context.Context) {
 	for {
 		fetches := s.client.PollRecords(ctx, pollMax)
@@ -86,6 +86,7 @@ func (s *session) poll(ctx context.Context) {
 			}
 		})
 		s.client.AllowRebalance()
+		s.breathe(ctx)
 	}
 }
 
@@ -96,19 +97,63 @@ func (s *session) dispatch(p partition, recs []*kgo.Record) {
 	if u == nil { // given up between fetch and now; its next owner reads them
 		return
 	}
-	if n := u.waiting.Add(int64(len(recs))); n > int64(s.cfg.Flow.Buffer) {
-		u.paused.Store(true)
-		s.client.PauseFetchPartitions(map[string][]int32{p.topic: {p.id}})
-	}
+	u.waiting.Add(int64(len(recs)))
 	select {
 	case u.queue <- recs:
 	case <-u.ctx.Done():
 	}
 }
 
-// eased resumes fetching for a unit that has worked off half of its records.
+// slow is how long a full unit is waited for before it counts as slow.
+const slow = 20 * time.Millisecond
+
+// breathe waits a moment for units that are full, and pauses those that stay so. Pausing at once would be dear: the
+// client throws away what it has fetched for a partition that is paused.
+func (s *session) breathe(ctx context.Context) {
+	t := time.NewTimer(slow)
+	defer t.Stop()
+	for {
+		full := s.full()
+		if len(full) == 0 {
+			return
+		}
+		select {
+		case <-s.room:
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			for p, u := range full {
+				u.paused.Store(true)
+				s.client.PauseFetchPartitions(map[string][]int32{p.topic: {p.id}})
+				s.eased(u, u.waiting.Load()) // it may have got room just now
+			}
+			return
+		}
+	}
+}
+
+// full are the units that have more records waiting than they should and are not paused.
+func (s *session) full() map[partition]*unit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var full map[partition]*unit
+	for p, u := range s.units {
+		if u.waiting.Load() > int64(s.cfg.Flow.Buffer) && !u.paused.Load() {
+			if full == nil {
+				full = map[partition]*unit{}
+			}
+			full[p] = u
+		}
+	}
+	return full
+}
+
+// eased is called when a unit has taken a record: at half of its buffer it is fed again.
 func (s *session) eased(u *unit, waiting int64) {
-	if waiting <= int64(s.cfg.Flow.Buffer)/2 && u.paused.CompareAndSwap(true, false) {
+	if waiting == int64(s.cfg.Flow.Buffer)/2 {
+		poke(s.room)
+	}
+	if waiting <= int64(s.cfg.Flow.Buffer)/2 && u.paused.Load() && u.paused.CompareAndSwap(true, false) {
 		s.client.ResumeFetchPartitions(map[string][]int32{u.name.Topic: {int32(u.name.Partition)}})
 	}
 }

@@ -40,7 +40,7 @@ type unit struct {
 }
 
 func newUnit(s *session, book *Book) *unit {
-	u := &unit{s: s, book: book, name: book.Unit(), outputs: &epoch{}, queue: make(chan []*kgo.Record, s.cfg.Flow.Buffer+1),
+	u := &unit{s: s, book: book, name: book.Unit(), outputs: &epoch{}, queue: make(chan []*kgo.Record, s.cfg.Flow.Buffer+2),
 		stop: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
 		wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
 	u.ctx, u.cancel = context.WithCancelCause(s.ctx)
