@@ -2,6 +2,7 @@ package codecs
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -37,27 +38,35 @@ func (t *Tag) IsControl() bool { return t.Control != "" }
 // ParseTag reads the headers of a user's record. ok is false for a record that belongs to no batch. An error names the
 // header that is wrong: the record is of a batch, but cannot be counted.
 func ParseTag(headers []Header) (t Tag, ok bool, err error) {
-	var index, round, feeder, unit string
+	ok, err = t.Parse(headers)
+	return t, ok, err
+}
+
+// Parse is ParseTag into a tag that may be used again: texts that are the same as before cost nothing.
+func (t *Tag) Parse(headers []Header) (ok bool, err error) {
+	old := *t
+	*t = Tag{}
+	var index, round, feeder, unit []byte
 	hasIndex := false
 	for i := range headers {
 		v := headers[i].Value
 		switch headers[i].Key {
 		case HeaderBatch:
-			t.Batch, ok = string(v), true
+			t.Batch, ok = same(old.Batch, v), true
 		case HeaderRun:
-			t.Run = string(v)
+			t.Run = same(old.Run, v)
 		case HeaderIndex:
-			index, hasIndex = string(v), true
+			index, hasIndex = v, true
 		case HeaderRound:
-			round = string(v)
+			round = v
 		case HeaderFeeder:
-			feeder = string(v)
+			feeder = v
 		case HeaderMode:
-			t.Plan = string(v)
+			t.Plan = same(old.Plan, v)
 		case HeaderControl:
-			t.Control, ok = string(v), true
+			t.Control, ok = same(old.Control, v), true
 		case HeaderUnit:
-			unit = string(v)
+			unit = v
 		case HeaderTraceparent:
 			if ValidTraceparent(v) {
 				t.Trace = string(v)
@@ -65,41 +74,56 @@ func ParseTag(headers []Header) (t Tag, ok bool, err error) {
 		}
 	}
 	if !ok || t.Control != "" && t.Control != ControlEnd {
-		return t, ok, nil
+		return ok, nil
 	}
 	if err := ValidID(HeaderBatch, t.Batch); err != nil {
-		return t, true, err
+		return true, err
 	}
 	if err := ValidID(HeaderRun, t.Run); err != nil {
-		return t, true, err
+		return true, err
 	}
 	t.Round = 1
-	if round != "" {
+	if len(round) > 0 {
 		if t.Round, err = headerNumber(HeaderRound, round); err != nil {
-			return t, true, err
+			return true, err
 		}
 		t.Round = max(t.Round, 1)
 	}
-	if feeder != "" {
+	if len(feeder) > 0 {
 		if t.Feeder, err = headerNumber(HeaderFeeder, feeder); err != nil {
-			return t, true, err
+			return true, err
 		}
 	}
 	if t.Control == ControlEnd {
-		t.From, err = ParseUnit(unit)
-		return t, true, err
+		t.From, err = ParseUnit(string(unit))
+		return true, err
 	}
 	if !hasIndex {
-		return t, true, fmt.Errorf("%s is missing beside %s %s", HeaderIndex, HeaderBatch, t.Batch)
+		return true, fmt.Errorf("%s is missing beside %s %s", HeaderIndex, HeaderBatch, t.Batch)
 	}
 	t.Index, err = headerNumber(HeaderIndex, index)
-	return t, true, err
+	return true, err
 }
 
-func headerNumber(name, s string) (uint32, error) {
-	n, err := strconv.ParseUint(s, 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("%s %q: not a whole number from 0 to 4294967295", name, clip([]byte(s)))
+// same returns v as a string, the old one if it is equal.
+func same(old string, v []byte) string {
+	if old == string(v) {
+		return old
+	}
+	return string(v)
+}
+
+func headerNumber(name string, v []byte) (uint32, error) {
+	n := uint64(0)
+	for _, c := range v {
+		if c < '0' || c > '9' || n > math.MaxUint32 {
+			n = math.MaxUint64
+			break
+		}
+		n = 10*n + uint64(c-'0')
+	}
+	if len(v) == 0 || n > math.MaxUint32 {
+		return 0, fmt.Errorf("%s %q: not a whole number from 0 to 4294967295", name, clip(v))
 	}
 	return uint32(n), nil
 }

@@ -208,21 +208,20 @@ func (l *stageLife) handle(ctx Context, u *stageUnit, rec *codecs.Record, tag *c
 	}
 	p := u.expect(rec, tag, dataRecord)
 	var last *attempt
-	res, err := l.desk.Handle(ctx.Context(), rec, tag, func(context.Context, *stage.Record) ([]stage.Output, error) {
+	err := l.desk.Handle(ctx.Context(), rec, tag, func(context.Context, *stage.Record) ([]stage.Output, error) {
 		if misplaced {
 			return nil, stage.NoRetry(fmt.Errorf("key %q is not of partition %d: a stage with a table needs keyed records on their partition",
 				rec.Key, rec.Partition))
 		}
 		last = &attempt{gokaContext: ctx, cfg: &l.cfg, table: table}
 		return last.run(rec)
-	})
+	}, &p.res)
 	if err != nil {
 		u.crash(errStopped)
 		return
 	}
-	p.res = res
-	l.send(ctx, res.Send)
-	if last == nil || !last.changed || !res.OK() {
+	l.send(ctx, p.res.Send)
+	if last == nil || !last.changed || !p.res.OK() {
 		return
 	}
 	if last.value == nil {

@@ -12,6 +12,13 @@ import (
 type epoch struct {
 	sent sync.WaitGroup
 	err  atomic.Pointer[error]
+	done func(*kgo.Record, error) // promise, made once
+}
+
+func newEpoch() *epoch {
+	e := &epoch{}
+	e.done = e.promise
+	return e
 }
 
 // add counts a record that is about to be produced. Not called any more once wait is.
@@ -36,10 +43,10 @@ func (e *epoch) wait() error {
 
 // produceAll sends records and waits for their acks.
 func produceAll(ctx context.Context, client *kgo.Client, recs []*kgo.Record) error {
-	e := &epoch{}
+	e := newEpoch()
 	for _, r := range recs {
 		e.add()
-		client.Produce(ctx, r, e.promise)
+		client.Produce(ctx, r, e.done)
 	}
 	return e.wait()
 }

@@ -41,7 +41,7 @@ func (u *unit) cut() error {
 	u.mu.Lock()
 	outputs := u.outputs
 	cut := u.book.Cut()
-	u.outputs = &epoch{}
+	u.outputs = newEpoch()
 	u.waking, u.hurried = false, false
 	u.mu.Unlock()
 	if cut == nil {

@@ -22,12 +22,12 @@ type verdict struct {
 
 // attempt calls the handler until it succeeds, skips, or has failed for good. An error means that ctx ended first:
 // nothing is known of the record.
-func (w *wrapper) attempt(ctx context.Context, r *Record, h Handler, check func([]Output) error) (verdict, error) {
+func (w *wrapper) attempt(ctx context.Context, r *Record, h Handler, ledger bool) (verdict, error) {
 	pause := w.flow.Backoff
 	for r.Attempt = 1; ; r.Attempt++ {
 		out, err := w.call(ctx, r, h)
 		if err == nil {
-			if err = check(out); err != nil {
+			if err = w.checkOutputs(out, ledger); err != nil {
 				err = NoRetry(err)
 			}
 		}
@@ -93,29 +93,27 @@ func clip(s string) string {
 }
 
 // checkOutputs refuses outputs that cannot be sent, or that the batch's mode cannot count.
-func (w *wrapper) checkOutputs(ledger bool) func([]Output) error {
-	return func(outs []Output) error {
-		for i := range outs {
-			o := &outs[i]
-			if !slices.Contains(w.declared, o.Topic) {
-				return fmt.Errorf("output %d: topic %q is not an output of stage %s", i, o.Topic, w.stage)
-			}
-			size := len(o.Key) + len(o.Value)
-			for _, h := range o.Headers {
-				size += len(h.Key) + len(h.Value)
-			}
-			if size > w.flow.MaxRecord {
-				return fmt.Errorf("output %d to %s: %d bytes, at most %d can be sent", i, o.Topic, size, w.flow.MaxRecord)
-			}
-			if !ledger || !slices.Contains(w.outputs, o.Topic) {
-				continue
-			}
-			for _, other := range outs[:i] {
-				if other.Topic == o.Topic {
-					return fmt.Errorf("two records to %s: a ledger batch takes one for each declared output", o.Topic)
-				}
+func (w *wrapper) checkOutputs(outs []Output, ledger bool) error {
+	for i := range outs {
+		o := &outs[i]
+		if !slices.Contains(w.declared, o.Topic) {
+			return fmt.Errorf("output %d: topic %q is not an output of stage %s", i, o.Topic, w.stage)
+		}
+		size := len(o.Key) + len(o.Value)
+		for _, h := range o.Headers {
+			size += len(h.Key) + len(h.Value)
+		}
+		if size > w.flow.MaxRecord {
+			return fmt.Errorf("output %d to %s: %d bytes, at most %d can be sent", i, o.Topic, size, w.flow.MaxRecord)
+		}
+		if !ledger || !slices.Contains(w.outputs, o.Topic) {
+			continue
+		}
+		for _, other := range outs[:i] {
+			if other.Topic == o.Topic {
+				return fmt.Errorf("two records to %s: a ledger batch takes one for each declared output", o.Topic)
 			}
 		}
-		return nil
 	}
+	return nil
 }

@@ -20,6 +20,10 @@ type unit struct {
 	book *Book
 	name *codecs.Unit
 
+	next int64      // offset of the next record; run's own
+	tag  codecs.Tag // of the record in hand, used again
+	res  Result     // of the record in hand, used again
+
 	queue   chan []*kgo.Record
 	waiting atomic.Int64 // records in queue
 	paused  atomic.Bool
@@ -40,7 +44,7 @@ type unit struct {
 }
 
 func newUnit(s *session, book *Book) *unit {
-	u := &unit{s: s, book: book, name: book.Unit(), outputs: &epoch{}, queue: make(chan []*kgo.Record, s.cfg.Flow.Buffer+2),
+	u := &unit{s: s, book: book, name: book.Unit(), outputs: newEpoch(), next: book.Position(), queue: make(chan []*kgo.Record, s.cfg.Flow.Buffer+2),
 		stop: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
 		wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
 	u.ctx, u.cancel = context.WithCancelCause(s.ctx)
@@ -90,28 +94,29 @@ func (u *unit) run() {
 
 // take handles one record.
 func (u *unit) take(k *kgo.Record) error {
-	rec := fromKgo(k)
-	if rec.Offset < u.book.Position() { // fetched before the unit's position was set
+	if k.Offset < u.next { // fetched before the unit's position was set
 		return nil
 	}
-	tag, ok, err := codecs.ParseTag(rec.Headers)
+	rec := fromKgo(k)
+	ok, err := u.tag.Parse(rec.Headers)
 	switch {
 	case err != nil:
 		u.reject(&rec, err.Error())
-	case ok && tag.IsControl():
+	case ok && u.tag.IsControl():
 		u.mu.Lock()
-		u.signal(u.book.Control(&rec, &tag))
+		u.signal(u.book.Control(&rec, &u.tag))
 		u.mu.Unlock()
+		u.next = rec.Offset + 1
 		return nil
 	case !ok && !u.s.cfg.Untagged:
 		u.reject(&rec, "record without batch headers")
 	default:
-		res, err := u.s.Handle(u.ctx, &rec, &tag, u.s.cfg.Handler)
-		if err != nil {
+		if err := u.s.Handle(u.ctx, &rec, &u.tag, u.s.cfg.Handler, &u.res); err != nil {
 			return err
 		}
-		u.account(&rec, &tag, &res)
+		u.account(&rec, &u.tag, &u.res)
 	}
+	u.next = rec.Offset + 1
 	return u.s.cfg.Hook(PointHandled)
 }
 
@@ -140,7 +145,7 @@ func (u *unit) account(rec *codecs.Record, tag *codecs.Tag, res *Result) {
 // produce hands a record to the producer; mu is held, so that its epoch is the open one.
 func (u *unit) produce(rec *codecs.Record) {
 	u.outputs.add()
-	u.s.client.Produce(u.s.Desk.ctx, toKgo(rec), u.outputs.promise)
+	u.s.client.Produce(u.s.Desk.ctx, toKgo(rec), u.outputs.done)
 }
 
 // signal wakes the flusher; mu is held.

@@ -71,65 +71,67 @@ type item struct {
 	attempt    uint32
 }
 
-// Handle handles a data record. An error means that ctx ended first: nothing is known of the record.
-func (d *Desk) Handle(ctx context.Context, rec *codecs.Record, tag *codecs.Tag, h Handler) (Result, error) {
-	res, err := d.wrap.handle(ctx, rec, tag, h)
+// Handle handles a data record and fills res, whose slices are used again. An error means that ctx ended first: nothing
+// is known of the record.
+func (d *Desk) Handle(ctx context.Context, rec *codecs.Record, tag *codecs.Tag, h Handler, res *Result) error {
+	err := d.wrap.handle(ctx, rec, tag, h, res)
 	if err == nil && res.verdict.outcome == codecs.Failed {
 		res.Send = append(res.Send, d.DeadLetter(rec, res.verdict.reason))
 	}
-	return res, err
+	return err
 }
 
-func (w *wrapper) handle(ctx context.Context, rec *codecs.Record, tag *codecs.Tag, h Handler) (Result, error) {
+func (w *wrapper) handle(ctx context.Context, rec *codecs.Record, tag *codecs.Tag, h Handler, res *Result) error {
 	r := &Record{Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Time: time.UnixMilli(rec.Time), Key: rec.Key,
 		Value: rec.Value, Headers: rec.Headers, Batch: tag.Batch, Run: tag.Run, Round: tag.Round, Feeder: tag.Feeder, Index: tag.Index}
 	plan := w.pinned.get(tag.Plan)
 	ledger := tag.Batch != "" && plan.mode == topology.ModeLedger
+	*res = Result{Send: res.Send[:0], items: res.items[:0], cascade: tag.Batch != "" && !ledger}
 	ctx, span := w.start(ctx, r, tag)
-	v, err := w.attempt(ctx, r, h, w.checkOutputs(ledger))
+	v, err := w.attempt(ctx, r, h, ledger)
 	if err != nil {
 		span.end(v, err)
-		return Result{}, err
+		return err
 	}
-	res := Result{verdict: v, cascade: tag.Batch != "" && !ledger}
-	base := inherited(rec.Headers, span.traceparent())
-	for i := range v.outputs {
-		res.Send = append(res.Send, w.child(rec, tag, plan, base, &v.outputs[i], i))
+	res.verdict = v
+	if len(v.outputs) > 0 {
+		base := inherited(rec.Headers, span.traceparent())
+		for i := range v.outputs {
+			res.Send = append(res.Send, w.child(rec, plan, base, &v.outputs[i], i))
+		}
 	}
 	switch {
 	case tag.Batch == "":
 	case ledger:
-		res.items, res.legs = w.ledgerItems(rec.Topic, tag.Index, r.Attempt, v), w.all
+		w.ledgerItems(res, rec.Topic, tag.Index, r.Attempt)
 	default:
-		res.machine.Failed = v.outcome == codecs.Failed
-		res.machine.Produced = producedBy(w.outputs, v.outputs)
+		res.machine = markers.Result{Failed: v.outcome == codecs.Failed, Produced: producedBy(w.outputs, v.outputs)}
 		if res.machine.Failed {
-			res.items = []item{{index: tag.Index, outcome: v.outcome, reason: v.reason, attempt: uint32(r.Attempt)}}
+			res.items = append(res.items, item{index: tag.Index, outcome: v.outcome, reason: v.reason, attempt: uint32(r.Attempt)})
 		}
 	}
 	span.end(v, nil)
-	return res, nil
+	return nil
 }
 
 // ledgerItems are the outcomes that this stage decides: at an end its own leg's, at a record that goes no further those
 // of every leg behind it, and of a record that goes further only those of the legs it does not go to.
-func (w *wrapper) ledgerItems(topic string, index uint32, attempt int, v verdict) []item {
-	var items []item
-	add := func(legs []uint32, o codecs.Outcome_Code) {
-		for _, leg := range legs {
-			items = append(items, item{index, leg, o, v.reason, uint32(attempt)})
-		}
-	}
+func (w *wrapper) ledgerItems(res *Result, topic string, index uint32, attempt int) {
+	v := &res.verdict
 	if v.outcome != codecs.OK || len(w.outputs) == 0 {
-		add(w.legs[topic], v.outcome)
-		return items
+		for _, leg := range w.legs[topic] {
+			res.items = append(res.items, item{index, leg, v.outcome, v.reason, uint32(attempt)})
+		}
+		return
 	}
 	for _, out := range w.outputs {
-		if !slices.ContainsFunc(v.outputs, func(o Output) bool { return o.Topic == out }) {
-			add(w.through[out], codecs.Skipped)
+		if slices.ContainsFunc(v.outputs, func(o Output) bool { return o.Topic == out }) {
+			continue
+		}
+		for _, leg := range w.through[out] {
+			res.items = append(res.items, item{index, leg, codecs.Skipped, "", uint32(attempt)})
 		}
 	}
-	return items
 }
 
 func producedBy(topics []string, outs []Output) map[string]uint64 {
@@ -147,9 +149,12 @@ func producedBy(topics []string, outs []Output) map[string]uint64 {
 
 // inherited returns the headers that every child of a record gets: those of its batch, and the trace.
 func inherited(headers []codecs.Header, traceparent string) []codecs.Header {
+	if traceparent == "" && !slices.ContainsFunc(headers, func(h codecs.Header) bool { return !passedOn(h.Key) }) {
+		return headers[:len(headers):len(headers)]
+	}
 	base := make([]codecs.Header, 0, len(headers)+1)
 	for _, h := range headers {
-		if codecs.IsTag(h.Key) || h.Key == codecs.HeaderTraceparent && traceparent == "" {
+		if passedOn(h.Key) && (h.Key != codecs.HeaderTraceparent || traceparent == "") {
 			base = append(base, h)
 		}
 	}
@@ -159,9 +164,11 @@ func inherited(headers []codecs.Header, traceparent string) []codecs.Header {
 	return base[:len(base):len(base)]
 }
 
+func passedOn(header string) bool { return codecs.IsTag(header) || header == codecs.HeaderTraceparent }
+
 // child makes the record of an output. Its partition is a function of the record that it comes from and of the count
 // that its batch pinned: a repeat lands on the same one, also after the topic has grown.
-func (w *wrapper) child(rec *codecs.Record, tag *codecs.Tag, p *pinnedPlan, base []codecs.Header, o *Output, i int) codecs.Record {
+func (w *wrapper) child(rec *codecs.Record, p *pinnedPlan, base []codecs.Header, o *Output, i int) codecs.Record {
 	c := codecs.Record{Topic: o.Topic, Key: o.Key, Value: o.Value}
 	n := p.partitions[o.Topic]
 	if n == 0 {
