@@ -730,6 +730,7 @@ type BatchRow struct {
 	Answers       []*CommandAnswer       `protobuf:"bytes,10,rep,name=answers,proto3" json:"answers,omitempty"`
 	Watchers      []string               `protobuf:"bytes,11,rep,name=watchers,proto3" json:"watchers,omitempty"` // keys of jobs that are told of the end
 	Garbage       []string               `protobuf:"bytes,12,rep,name=garbage,proto3" json:"garbage,omitempty"`   // chunk keys of earlier runs
+	Seen          int64                  `protobuf:"varint,13,opt,name=seen,proto3" json:"seen,omitempty"`        // offsets below it are in the row
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -846,6 +847,13 @@ func (x *BatchRow) GetGarbage() []string {
 		return x.Garbage
 	}
 	return nil
+}
+
+func (x *BatchRow) GetSeen() int64 {
+	if x != nil {
+		return x.Seen
+	}
+	return 0
 }
 
 // LegRow is what one leg said of the tasks of a chunk: a roaring set of the low 16 bits of the indexes per outcome.
@@ -1106,7 +1114,7 @@ const file_batch_row_proto_rawDesc = "" +
 	"\vparked_legs\x18\" \x01(\rR\n" +
 	"parkedLegs\x12=\n" +
 	"\x0eprevious_state\x18  \x01(\x0e2\x16.quiesce.v1.State.CodeR\rpreviousState\x12(\n" +
-	"\x05final\x18! \x01(\v2\x12.quiesce.v1.CountsR\x05final\"\xf8\x02\n" +
+	"\x05final\x18! \x01(\v2\x12.quiesce.v1.CountsR\x05final\"\x8c\x03\n" +
 	"\bBatchRow\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1c\n" +
 	"\tbehaviour\x18\x02 \x01(\rR\tbehaviour\x12\x14\n" +
@@ -1120,7 +1128,8 @@ const file_batch_row_proto_rawDesc = "" +
 	"\aanswers\x18\n" +
 	" \x03(\v2\x19.quiesce.v1.CommandAnswerR\aanswers\x12\x1a\n" +
 	"\bwatchers\x18\v \x03(\tR\bwatchers\x12\x18\n" +
-	"\agarbage\x18\f \x03(\tR\agarbage\"\xb7\x01\n" +
+	"\agarbage\x18\f \x03(\tR\agarbage\x12\x12\n" +
+	"\x04seen\x18\r \x01(\x03R\x04seen\"\xb7\x01\n" +
 	"\x06LegRow\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\fR\x04done\x12\x16\n" +
 	"\x06failed\x18\x02 \x01(\fR\x06failed\x12\x18\n" +

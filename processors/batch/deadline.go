@@ -102,7 +102,7 @@ func (s *step) collect(l *life) {
 	s.r.Past = s.r.Past[:len(s.r.Past)-1] // it still is the current one
 	end := l.State
 	marker := &codecs.RunRow{Run: l.Run, State: codecs.State_collected, PreviousState: end, First: l.First, Final: final,
-		StartedAt: l.StartedAt, EndedAt: s.r.Now, Reason: l.Reason, Position: l.Position, StartedOffset: l.StartedOffset}
+		StartedAt: l.StartedAt, SealedAt: l.SealedAt, EndedAt: s.r.Now, Reason: l.Reason, Position: l.Position, StartedOffset: l.StartedOffset}
 	if l.Start != nil {
 		marker.Start = &codecs.BatchStart{Run: l.Run, Mode: l.Start.Mode, Labels: l.Start.Labels, Owner: l.Start.Owner, Topology: l.Start.Topology}
 	}

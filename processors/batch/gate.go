@@ -91,7 +91,7 @@ func (m *Machine) reportParts(r *Row, off int64, ev *codecs.Event, d *codecs.Bat
 	l := r.life(d.Run, off)
 	bound := uint32(DefaultMaxTotal)
 	switch {
-	case l == nil && !r.fresh(d.Run):
+	case l == nil && (!r.fresh(d.Run) || off < r.Seen): // a replay would have made the run known
 		return nil
 	case l == nil:
 		if max(d.Round, 1) != 1 {
@@ -149,7 +149,7 @@ func (m *Machine) key(r *Row, l *life, run string, id uint32) string {
 // sealParts are the chunks that hold, or may come to hold, indexes that are no tasks.
 func (m *Machine) sealParts(r *Row, off int64, ev *codecs.Event, d *codecs.BatchSeal) []string {
 	l := r.life(d.Run, off)
-	if l == nil || l != r.run || l.Start == nil || d.Feeder >= uint32(len(l.Feeders)) || d.Total > l.maxIndex() {
+	if l == nil || l != r.run || l.Start == nil || off <= l.StartedOffset || d.Feeder >= uint32(len(l.Feeders)) || d.Total > l.maxIndex() {
 		return nil
 	}
 	f := l.Feeders[d.Feeder]

@@ -125,6 +125,7 @@ func (m *Machine) Step(row codecs.Row, parts []codecs.Row, off int64, ev *codecs
 		s.r.Now = ev.Time
 	}
 	before := s.r.mark()
+	s.r.Seen = off + 1
 	s.due()
 	switch d := ev.Data.(type) {
 	case *codecs.BatchStart:

@@ -85,6 +85,9 @@ func (l *life) bound(feeder uint32, off int64) uint32 {
 	if f := l.Feeders[feeder]; f.Sealed && off > f.SealedAt {
 		return l.totalAt(f.Total, off)
 	}
+	if l.Start.OpenChildren { // nothing was released yet, and chunks cannot trim what N will be
+		return 0
+	}
 	return l.maxIndex()
 }
 

@@ -50,7 +50,7 @@ func (r *Row) Snapshot() (Snapshot, bool) {
 		return Snapshot{Batch: r.Batch, Answers: r.Answers, Audit: r.Audit, Version: r.Version, Now: r.Now}, false
 	}
 	s := Snapshot{Batch: r.Batch, Run: l.Run, State: l.State, PreviousState: l.PreviousState, Paused: l.Paused, Round: l.round(),
-		Sealed: l.sealed() || l.Final != nil, Counts: l.tally(), Audit: r.Audit, Version: r.Version, Start: l.Start,
+		Sealed: l.sealed() || l.Final != nil && l.SealedAt > 0, Counts: l.tally(), Audit: r.Audit, Version: r.Version, Start: l.Start,
 		Policy: l.Policy, Deadlines: l.Deadlines, Window: l.Window, StartedAt: l.StartedAt, SealedAt: l.SealedAt, EndedAt: l.EndedAt,
 		LastProgress: l.LastProgress, Now: r.Now, Reason: l.Reason, Position: l.Position, Causes: l.Causes, Feeders: l.Feeders,
 		Ends: l.Ends, Released: l.Released, PastRuns: r.Past, Answers: r.Answers}

@@ -139,6 +139,10 @@ func (s *step) open(l *life, d *codecs.BatchStart) {
 		s.contradict(fmt.Sprintf("reports before START speak of %d legs, START of %d", l.ParkedLegs, l.pinnedLegs()))
 		return
 	}
+	if l.Parked > 0 && d.OpenChildren {
+		s.contradict("reports came before START of a batch whose tasks may add tasks")
+		return
+	}
 	s.evaluate()
 }
 
