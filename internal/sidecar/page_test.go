@@ -244,3 +244,11 @@ func TestPageContrast(t *testing.T) {
 		require.Empty(t, poor, theme)
 	}
 }
+
+// evaluate runs a script for its effect.
+func evaluate(script string) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Evaluate[string](script+"; ''")(ctx, target)
+		return chromedp.Void{}, err
+	}
+}

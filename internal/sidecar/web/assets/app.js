@@ -5,7 +5,7 @@ import { detail, nothing } from "./detail.js";
 import { card, legend } from "./list.js";
 
 const $ = (id) => document.getElementById(id);
-const pageSize = 50, shown = 24;
+const pageSize = 50, shown = 24, failedShown = 50;
 
 const state = { filter: "active", cursors: [""], page: 0, next: "", ids: new Set(), current: "" };
 
@@ -54,7 +54,7 @@ const refreshDetail = every(700, async () => {
     const batch = await api.batch(id);
     const c = batch.counts, failures = c.failed + c.timed_out + c.lost > 0;
     const [explain, missing, failed] = await Promise.all([api.explain(id), batch.terminal ? null : api.missing(id, shown),
-      failures ? api.tasks(id, "failed,timed_out,lost", shown) : null]);
+      failures ? api.tasks(id, "failed,timed_out,lost", failedShown) : null]);
     if (id === state.current) replace($("detail"), detail({ batch, explain, missing, failed }));
   } catch (err) {
     if (err.status !== 404) throw err;

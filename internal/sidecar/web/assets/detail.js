@@ -20,8 +20,8 @@ function progress(b) {
   const said = byUnits ? `${u.reported} of ${u.all} units have reported${sealed ? `; ${int(c.total)} tasks were fed` : ""}` : sealed ? `${int(ended(c))} of ${int(c.total)} tasks` : `${int(ended(c))} tasks so far; how many there are is not known yet`;
   return el("section", { "aria-label": "Progress" },
     el("div", { class: "big num" }, (sealed || byUnits) && el("strong", {}, b.empty ? "empty" : `${percent(b)} %`), el("span", { class: "soft" }, b.empty ? "sealed with no task at all" : said),
-      !b.terminal && b.rate ? el("span", { class: "soft" }, `· ${int(Math.round(b.rate))} tasks/s`) : null,
-      !b.terminal && b.eta ? el("span", { class: "soft" }, `· about ${span(b.eta - Date.now())} left`) : null),
+      !b.terminal && !byUnits && b.rate ? el("span", { class: "soft" }, `· ${int(Math.round(b.rate))} tasks/s`) : null,
+      !b.terminal && !byUnits && b.eta ? el("span", { class: "soft" }, `· about ${span(b.eta - Date.now())} left`) : null),
     byUnits && ended(c) === 0 ? unitBar(u) : outcomeBar(b, true),
     (!byUnits || ended(c) > 0) && el("ul", { class: "counts num" }, [...outcomes, "pending"].filter((o) => c[o] > 0).map((o) =>
       el("li", {}, swatch(o), el("b", {}, int(c[o])), el("span", { class: "soft" }, nameOf(o))))));
@@ -34,9 +34,8 @@ function unitBar(u) {
 
 function why(b, x) {
   if (!x) return null;
-  const bad = ["failed", "expired", "inconsistent"].includes(b.state);
   return el("section", {}, el("h3", {}, b.terminal ? "How it ended" : "Why it has not ended"),
-    el("ol", { class: `why${b.terminal ? " over" : ""}${bad ? " bad" : ""}`, id: "why" }, x.lines.map((l) => el("li", {}, l))),
+    el("ol", { class: `why${b.terminal ? ` over ${tone(b)}` : ""}`, id: "why" }, x.lines.map((l) => el("li", {}, l))),
     (x.faults ?? []).map((f) => el("p", { class: "notice" }, `could not be looked up: ${f}`)));
 }
 

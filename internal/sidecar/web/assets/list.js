@@ -33,9 +33,9 @@ function note(b) {
   if (b.state === "orphan") return "nobody has started it";
   if (b.state === "open") return "not sealed yet";
   const failures = b.counts.failed + b.counts.timed_out + b.counts.lost;
-  const said = [failures > 0 && `${int(failures)} failures`];
-  if (!b.terminal && b.rate) said.push(`${int(Math.round(b.rate))} tasks/s`);
-  if (!b.terminal && b.eta) said.push(`about ${span(b.eta - Date.now())} left`);
+  const said = [failures > 0 && `${int(failures)} failures`], pace = !b.terminal && !units(b).all;
+  if (pace && b.rate) said.push(`${int(Math.round(b.rate))} tasks/s`);
+  if (pace && b.eta) said.push(`about ${span(b.eta - Date.now())} left`);
   if (units(b).all) said.push(`${int(b.counts.total)} tasks fed`);
   return said.filter(Boolean).join(" · ") || b.mode || "";
 }
