@@ -611,7 +611,8 @@ type Owner struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	Step          string                 `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
-	Key           string                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"` // key of the job's row in quiesce.jobs; absent = job
+	Key           string                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`   // key of the job's row in quiesce.jobs; absent = job
+	Type          string                 `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"` // of the job
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -663,6 +664,13 @@ func (x *Owner) GetStep() string {
 func (x *Owner) GetKey() string {
 	if x != nil {
 		return x.Key
+	}
+	return ""
+}
+
+func (x *Owner) GetType() string {
+	if x != nil {
+		return x.Type
 	}
 	return ""
 }
@@ -2028,6 +2036,7 @@ type SubjobsCompleted struct {
 	Timings       []*Timing              `protobuf:"bytes,7,rep,name=timings,proto3" json:"timings,omitempty"` // of the reports, to be merged
 	Owner         *Owner                 `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
 	Queue         string                 `protobuf:"bytes,6,opt,name=queue,proto3" json:"queue,omitempty"`
+	Attempts      uint64                 `protobuf:"varint,8,opt,name=attempts,proto3" json:"attempts,omitempty"` // of these tasks, in all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2109,6 +2118,13 @@ func (x *SubjobsCompleted) GetQueue() string {
 		return x.Queue
 	}
 	return ""
+}
+
+func (x *SubjobsCompleted) GetAttempts() uint64 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
 }
 
 type BatchStatus struct {
@@ -2566,11 +2582,12 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x0fno_progress_for\x18\x03 \x01(\x03R\rnoProgressFor\x12\x1f\n" +
 	"\vseal_within\x18\x04 \x01(\x03R\n" +
 	"sealWithin\x12'\n" +
-	"\x0fcomplete_within\x18\x05 \x01(\x03R\x0ecompleteWithin\"?\n" +
+	"\x0fcomplete_within\x18\x05 \x01(\x03R\x0ecompleteWithin\"S\n" +
 	"\x05Owner\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\tR\x04step\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\tR\x03key\"j\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\x12\x12\n" +
+	"\x04type\x18\x04 \x01(\tR\x04type\"j\n" +
 	"\fSubscription\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x1a\n" +
@@ -2715,7 +2732,7 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x06notify\x18\x11 \x03(\v2\x18.quiesce.v1.SubscriptionR\x06notify\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x81\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9d\x02\n" +
 	"\x10SubjobsCompleted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\rR\x05round\x12,\n" +
@@ -2723,7 +2740,8 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x06timing\x18\x04 \x01(\v2\x12.quiesce.v1.TimingR\x06timing\x12,\n" +
 	"\atimings\x18\a \x03(\v2\x12.quiesce.v1.TimingR\atimings\x12'\n" +
 	"\x05owner\x18\x05 \x01(\v2\x11.quiesce.v1.OwnerR\x05owner\x12\x14\n" +
-	"\x05queue\x18\x06 \x01(\tR\x05queue\"\xc7\x02\n" +
+	"\x05queue\x18\x06 \x01(\tR\x05queue\x12\x1a\n" +
+	"\battempts\x18\b \x01(\x04R\battempts\"\xc7\x02\n" +
 	"\vBatchStatus\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12,\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x16.quiesce.v1.State.CodeR\x05state\x12\x16\n" +

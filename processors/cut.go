@@ -180,7 +180,9 @@ func (p *part) write(c *cut, e *entry) error {
 		err = fmt.Errorf("%d bytes, at most %d", len(b), p.machine.MaxRowBytes())
 	}
 	if err != nil {
-		p.faults.suspect(p.id, string(codecs.BatchOf([]byte(e.key))))
+		if e.Part {
+			p.faults.suspect(p.id, string(codecs.BatchOf([]byte(e.key))))
+		}
 		p.faults.suspect(p.id, e.key)
 		return fmt.Errorf("row %q: %w: %w", e.key, errStep, err)
 	}

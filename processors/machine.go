@@ -59,3 +59,15 @@ type Cutter interface {
 	// the bytes of the row, for another owner may cut elsewhere.
 	Cut(row Row, out []codecs.Message) []codecs.Message
 }
+
+// Local is a Machine whose row keys belong to the partition that an event was read from, not to the key of its record:
+// Decode sets Event.Key to a row of that partition. Its inputs are taken where they are, also those that another
+// partitioner put there. Such row keys may contain 0x00; there are no parts and no deadlines.
+type Local interface {
+	Local() bool
+}
+
+func isLocal(m Machine) bool {
+	l, ok := m.(Local)
+	return ok && l.Local()
+}

@@ -148,8 +148,8 @@ func (m *Machine) Cut(row codecs.Row, out []codecs.Message) []codecs.Message {
 	if l == nil {
 		return out
 	}
-	d := r.done
-	r.done = nil
+	d, attempts := r.done, r.attempts
+	r.done, r.attempts = nil, 0
 	for o := range r.sets {
 		p := r.sets[o]
 		if p == nil {
@@ -179,6 +179,6 @@ func (m *Machine) Cut(row codecs.Row, out []codecs.Message) []codecs.Message {
 	if d == nil || len(d.Items) == 0 || l.Start == nil {
 		return out
 	}
-	d.Run, d.Round, d.Owner, d.Queue = l.Run, l.round(), l.Start.Owner, l.Start.Queue
+	d.Run, d.Round, d.Owner, d.Queue, d.Attempts = l.Run, l.round(), l.Start.Owner, l.Start.Queue, attempts
 	return append(out, codecs.Message{Topic: codecs.TopicEvents, Key: r.Batch, Type: codecs.TypeSubjobsCompleted, Data: d})
 }

@@ -79,6 +79,9 @@ func (s *step) take(l *life, d *codecs.BatchReport) {
 			known += uint64(f.hi - f.lo)
 			if l == s.r.run && l.Start != nil {
 				s.r.collectFresh(f.outcome, c.base()+f.lo, c.base()+f.hi-1)
+				if d != nil {
+					s.r.attempts += uint64(f.hi-f.lo) * uint64(max(d.Items[f.item].Attempt, 1))
+				}
 			}
 		}
 		for _, f := range c.reasons() {

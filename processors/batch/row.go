@@ -23,8 +23,9 @@ type Row struct {
 	run  *life // of BatchRow.Run
 	next *life // of BatchRow.Next
 
-	done *codecs.SubjobsCompleted // what the next cut announces; never stored
-	sets [outcomes]*pending
+	done     *codecs.SubjobsCompleted // what the next cut announces; never stored
+	attempts uint64                   // of the tasks that it announces
+	sets     [outcomes]*pending
 }
 
 // life is the counts of one run, which its row stores in packed form.

@@ -30,7 +30,7 @@ func (s *step) event(name string, i int) {
 		spec := r.Definition.Steps[i]
 		d.Step, d.StepState, d.Reason, d.Batch, d.Round = spec.Name, st.State, st.Reason, st.Batch, st.Round
 		d.StartedAt, d.EndedAt, d.Attempts = st.StartedAt, st.EndedAt, st.Attempts
-		d.Queue = queueOf(spec)
+		d.Queue, d.Timing = queueOf(spec), s.timing
 		if st.Counts != nil {
 			d.Counts = proto.Clone(st.Counts).(*codecs.Counts)
 		}

@@ -91,6 +91,8 @@ type step struct {
 	off int64
 	ev  *codecs.Event
 	out []codecs.Message
+
+	timing *codecs.Timing // of the step's task, for the event of its end
 }
 
 // apply dispatches one event to a job's row.

@@ -63,7 +63,7 @@ func (s *step) openBatch(i int, d *codecs.SplitProposed) {
 	st.BatchState = codecs.State_unspecified
 	start := &codecs.BatchStart{
 		Run: st.Run, Mode: "ledger", Policy: f.Policy, OnDeadline: f.OnDeadline, Labels: r.Labels,
-		Owner:     &codecs.Owner{Job: r.Job, Step: spec.Name, Key: r.Key},
+		Owner:     &codecs.Owner{Job: r.Job, Step: spec.Name, Key: r.Key, Type: r.Definition.Name},
 		MaxTotal:  max(f.MaxTotal, d.Total),
 		Retention: s.m.retentionOf(r), OpenChildren: f.OpenChildren, Window: f.Window, Queue: f.Queue,
 		Deadlines: &codecs.Deadlines{NoProgressFor: f.NoProgressFor},

@@ -41,7 +41,9 @@ func (s *step) taskCompleted(d *codecs.TaskCompleted) {
 			st.Result = d.Result
 		}
 	}
+	s.timing = d.Timing
 	s.endStep(i, state, reason)
+	s.timing = nil
 	s.advance()
 }
 
