@@ -133,3 +133,10 @@ func (s *Sketch) Quantile(q float64) float64 {
 	}
 	return v
 }
+
+// MergeWith adds all values of another sketch, which may be nil.
+func (s *Sketch) MergeWith(o *Sketch) {
+	if o != nil {
+		_ = s.d.MergeWith(o.d) // fails for another mapping only, and there is one
+	}
+}

@@ -112,6 +112,41 @@ func TestWrongPartitionIsMovedOnce(t *testing.T) {
 	})
 }
 
+// localTally keeps one row per partition of its input.
+type localTally struct{ tally }
+
+func (*localTally) Local() bool { return true }
+func (m *localTally) Decode(rec *codecs.Record, ev *codecs.Event) error {
+	err := m.tally.Decode(rec, ev)
+	ev.Key = fmt.Sprint(rec.Partition, "\x00row")
+	return err
+}
+func (*localTally) Parts(Row, int64, *codecs.Event) []string { return nil }
+
+func TestLocalMachineTakesEveryRecordWhereItIs(t *testing.T) {
+	w := newWorld(1)
+	e := w.env(w.live(), &localTally{}, nil, rules{})
+	e.partitions = 8
+	p := newPart(e, 0, newMemory())
+	p.marks, p.st.(*memory).p = marks{}, e.out.(*process)
+	for i := range 8 { // on most of these partitions no record belongs to 0
+		ev := codecs.Event{Type: codecs.TypeBatchSeal, ID: fmt.Sprint(i), Data: &codecs.BatchSeal{Run: "r", Total: 9}}
+		rec, err := codecs.Encode(wInput, fmt.Sprint("k", i), "/test", &ev)
+		require.NoError(t, err)
+		w.append(wInput, rec.Key, rec.Value, rec.Headers)
+	}
+	require.NoError(t, w.feed(p, 8))
+	require.NoError(t, flushNow(p))
+	require.Len(t, w.log(wInput).recs, 8, "nothing is moved")
+	require.Len(t, p.cache.rows, 1)
+	e2 := &entry{key: "0\x00row"}
+	v, err := p.st.Get(e2.key)
+	require.NoError(t, err)
+	require.NoError(t, p.decode(e2, v))
+	require.False(t, e2.Part, "a key with 0x00 is a header all the same")
+	require.Contains(t, e2.row.String(), `"Steps":8`)
+}
+
 // fails feeds a part, rebuilding it when the machine fails, until all inputs are taken.
 func (w *world) persist(t *testing.T, disk *memory) *part {
 	t.Helper()

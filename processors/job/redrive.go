@@ -73,7 +73,7 @@ func (s *step) again(i int) {
 	st := r.Steps[i]
 	st.Round++
 	if st.Proposal == "" { // a single task, or a split that never won
-		st.State, st.Result, st.Counts = codecs.StepState_pending, nil, nil
+		st.State, st.Result, st.Counts, st.Attempts = codecs.StepState_pending, nil, nil, 0
 		return
 	}
 	if st.BatchState == codecs.State_completed { // it completed while the job was being cancelled
