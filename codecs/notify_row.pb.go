@@ -30,6 +30,7 @@ type NotifyRow struct {
 	Events        uint64                 `protobuf:"varint,2,opt,name=events,proto3" json:"events,omitempty"`         // seen
 	Deliveries    uint64                 `protobuf:"varint,3,opt,name=deliveries,proto3" json:"deliveries,omitempty"` // asked for
 	Cut           uint64                 `protobuf:"varint,4,opt,name=cut,proto3" json:"cut,omitempty"`               // deliveries whose event was too large and went without its data
+	Refused       uint64                 `protobuf:"varint,5,opt,name=refused,proto3" json:"refused,omitempty"`       // subscriptions of events that cannot be served
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -92,19 +93,27 @@ func (x *NotifyRow) GetCut() uint64 {
 	return 0
 }
 
+func (x *NotifyRow) GetRefused() uint64 {
+	if x != nil {
+		return x.Refused
+	}
+	return 0
+}
+
 var File_notify_row_proto protoreflect.FileDescriptor
 
 const file_notify_row_proto_rawDesc = "" +
 	"\n" +
 	"\x10notify_row.proto\x12\n" +
-	"quiesce.v1\"m\n" +
+	"quiesce.v1\"\x87\x01\n" +
 	"\tNotifyRow\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x16\n" +
 	"\x06events\x18\x02 \x01(\x04R\x06events\x12\x1e\n" +
 	"\n" +
 	"deliveries\x18\x03 \x01(\x04R\n" +
 	"deliveries\x12\x10\n" +
-	"\x03cut\x18\x04 \x01(\x04R\x03cutB*Z(github.com/quiesce/quiesce/codecs;codecsb\x06proto3"
+	"\x03cut\x18\x04 \x01(\x04R\x03cut\x12\x18\n" +
+	"\arefused\x18\x05 \x01(\x04R\arefusedB*Z(github.com/quiesce/quiesce/codecs;codecsb\x06proto3"
 
 var (
 	file_notify_row_proto_rawDescOnce sync.Once
