@@ -90,6 +90,9 @@ func (f *fold) apply(k *kit, r *kgo.Record) {
 
 func (b *folded) report(k *kit, d *codecs.BatchReport) {
 	b.reports++
+	if legs := len(b.start.GetLegs()); b.start != nil && b.start.Mode == "ledger" && int(max(d.Legs, 1)) != max(legs, 1) {
+		k.t.Errorf("report of %d legs, START has %d: the controller would not count it", d.Legs, legs)
+	}
 	for _, it := range d.Items {
 		err := codecs.ForEachRange(it, func(first, last uint32) {
 			for i := uint64(first); i <= uint64(last); i++ {

@@ -87,6 +87,9 @@ func (w *wrapper) handle(ctx context.Context, rec *codecs.Record, tag *codecs.Ta
 	plan := w.pinned.get(tag.Plan)
 	ledger := tag.Batch != "" && plan.mode == topology.ModeLedger
 	*res = Result{Send: res.Send[:0], items: res.items[:0], cascade: tag.Batch != "" && !ledger}
+	if ledger {
+		res.legs = w.all
+	}
 	ctx, span := w.start(ctx, r, tag)
 	v, err := w.attempt(ctx, r, h, ledger)
 	if err != nil {
