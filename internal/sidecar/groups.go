@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -53,7 +54,7 @@ func (k *KafkaGroups) Partitions(ctx context.Context, topic string) (int32, erro
 
 // Group reads the committed offsets before the ends, so that a lag is never too small.
 func (k *KafkaGroups) Group(ctx context.Context, group string, topics []string) (*Group, error) {
-	committed, err := k.admin.FetchOffsetsForTopics(ctx, group, topics...)
+	committed, err := k.committed(ctx, group, topics)
 	if errors.Is(err, kerr.GroupIDNotFound) {
 		err = nil // nobody has ever joined it: nothing is committed
 	}
@@ -90,6 +91,25 @@ func (k *KafkaGroups) Group(ctx context.Context, group string, topics []string) 
 	}
 	return g, nil
 }
+
+// committed asks the coordinator, again while it is being found: the first question of a cluster makes it.
+func (k *KafkaGroups) committed(ctx context.Context, group string, topics []string) (kadm.OffsetResponses, error) {
+	tick := time.NewTicker(coordinatorWait)
+	defer tick.Stop()
+	for {
+		committed, err := k.admin.FetchOffsetsForTopics(ctx, group, topics...)
+		if !kerr.IsRetriable(err) {
+			return committed, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, errors.Join(err, ctx.Err())
+		}
+	}
+}
+
+const coordinatorWait = 100 * time.Millisecond
 
 type tp struct {
 	topic     string

@@ -9,17 +9,19 @@ const pageSize = 50, shown = 24, failedShown = 50;
 
 const state = { filter: "active", cursors: [""], page: 0, next: "", ids: new Set(), current: "" };
 
-// every runs a refresh at most once per interval, and never two at a time; what is asked meanwhile happens once after.
+// every runs a refresh at most once per interval, and never two at a time; what is asked meanwhile happens once after. One
+// that takes long comes more rarely, so that a page never keeps the sidecar busy.
 function every(interval, refresh) {
-  let running = false, again = false, last = 0;
+  let running = false, again = false, last = 0, took = 0;
   return async function ask() {
     if (running) { again = true; return; }
     running = true;
-    const wait = last + interval - performance.now();
+    const wait = last + Math.max(interval, 5 * took) - performance.now();
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
     last = performance.now();
     again = false;
     try { await refresh(); } catch (err) { notice(err); }
+    took = performance.now() - last;
     running = false;
     if (again) ask();
   };
@@ -40,7 +42,7 @@ const refreshList = every(700, async () => {
   notice();
   state.next = got.next;
   state.ids = new Set(got.batches.map((b) => b.batch));
-  const empty = { active: "No open batch.", ended: "No batch has ended yet.", "": "No batch yet." }[filter];
+  const empty = got.next ? "None so far; Next looks further." : { active: "No open batch.", ended: "No batch has ended yet.", "": "No batch yet." }[filter];
   replace($("batches"), got.batches.length ? got.batches.map((b) => card(b, state.current)) : [el("li", { class: "empty" }, empty)]);
   $("prev").disabled = page === 0;
   $("next").disabled = !got.next;
