@@ -13,17 +13,21 @@ import (
 // nothing. Before the seal only the gaps among the tasks that were reported are known. Chunks that have all outcomes cost
 // nothing, so the cost is that of the page, whatever the size of the batch.
 func (v *View) Missing(id string, from sidecar.Place, n int) (page sidecar.MissingPage, err error) {
-	r, err := v.find(id)
-	if err != nil {
-		return page, err
-	}
-	s, _ := r.row.Snapshot()
+	err = v.read(id, func(m *moment) (err error) {
+		page, err = m.missing(id, from, n)
+		return err
+	})
+	return page, err
+}
+
+func (m *moment) missing(id string, from sidecar.Place, n int) (page sidecar.MissingPage, err error) {
+	s, _ := m.row.Snapshot()
 	page.Missing = api.Missing{Batch: id, Run: s.Run, Sealed: s.Sealed}
 	if s.Start == nil || s.State.Terminal() {
 		return page, nil
 	}
 	if len(s.Start.Units) > 0 {
-		for _, u := range r.row.MissingUnits() {
+		for _, u := range m.row.MissingUnits() {
 			if len(page.Units) < n {
 				page.Units = append(page.Units, api.Unit{Stage: u.Stage, Topic: u.Topic, Partition: u.Partition})
 			}
@@ -32,13 +36,13 @@ func (v *View) Missing(id string, from sidecar.Place, n int) (page sidecar.Missi
 	}
 	page.Count = s.Counts.Pending + s.Counts.Running
 	complete := func(ref batch.ChunkRef) bool { return ref.Ended >= ref.Tasks }
-	page.Next, err = v.walk(r, from, complete, func(ref batch.ChunkRef, c *batch.Chunk, at uint32) (next *sidecar.Place) {
+	page.Next, err = m.walk(from, complete, func(ref batch.ChunkRef, c *batch.Chunk, at uint32) (next *sidecar.Place) {
 		whole, start := ref, at
 		if c == nil { // all of its tasks are alike
 			whole.Tasks = 1
 			at = ref.First
 		}
-		r.row.Missing(whole, c, at, func(sp batch.Span) bool {
+		m.row.Missing(whole, c, at, func(sp batch.Span) bool {
 			if c == nil {
 				sp.First, sp.Last = max(sp.First, start), ref.First+ref.Tasks-1
 				if sp.First > sp.Last {

@@ -8,7 +8,6 @@ import (
 	"github.com/quiesce/quiesce/codecs"
 	"github.com/quiesce/quiesce/internal/sidecar"
 	"github.com/quiesce/quiesce/internal/sidecar/api"
-	"github.com/quiesce/quiesce/processors"
 	"github.com/quiesce/quiesce/processors/batch"
 )
 
@@ -32,18 +31,32 @@ func word(t batch.Task) string {
 
 // Tasks returns tasks by feeder and index. It opens a bounded number of chunks, so a page may be short before the end.
 func (v *View) Tasks(id string, outcomes []string, from sidecar.Place, n int) (page sidecar.TaskPage, err error) {
-	r, err := v.find(id)
+	var run string
+	err = v.read(id, func(m *moment) (err error) {
+		page, err = m.tasks(outcomes, from, n)
+		run = page.Run
+		return err
+	})
 	if err != nil {
 		return page, err
 	}
-	s, _ := r.row.Snapshot()
+	for i := range page.Tasks {
+		if err := v.reason(&page.Tasks[i], id, run); err != nil {
+			return page, err
+		}
+	}
+	return page, nil
+}
+
+func (m *moment) tasks(outcomes []string, from sidecar.Place, n int) (page sidecar.TaskPage, err error) {
+	s, _ := m.row.Snapshot()
 	page.Run = s.Run
 	wanted := func(t batch.Task) bool { return len(outcomes) == 0 || slices.Contains(outcomes, word(t)) }
-	page.Next, err = v.walk(r, from, nil, func(ref batch.ChunkRef, c *batch.Chunk, at uint32) (next *sidecar.Place) {
-		if t, ok := alike(r.row, ref, c); ok && !wanted(t) {
+	page.Next, err = m.walk(from, nil, func(ref batch.ChunkRef, c *batch.Chunk, at uint32) (next *sidecar.Place) {
+		if t, ok := alike(m.row, ref, c); ok && !wanted(t) {
 			return nil
 		}
-		r.row.Tasks(ref, c, at, func(t batch.Task) bool {
+		m.row.Tasks(ref, c, at, func(t batch.Task) bool {
 			switch {
 			case !wanted(t):
 			case len(page.Tasks) == n:
@@ -55,15 +68,7 @@ func (v *View) Tasks(id string, outcomes []string, from sidecar.Place, n int) (p
 		})
 		return next
 	})
-	if err != nil {
-		return page, err
-	}
-	for i := range page.Tasks {
-		if err := v.reason(&page.Tasks[i], id, s.Run); err != nil {
-			return page, err
-		}
-	}
-	return page, nil
+	return page, err
 }
 
 // alike returns the first task of a chunk that has no row: all others are like it.
@@ -78,11 +83,11 @@ func alike(row *batch.Row, ref batch.ChunkRef, c *batch.Chunk) (t batch.Task, ok
 
 // walk visits the chunks of a batch from a place on until visit says where the next page begins, or maxChunks of them had
 // to be read. skip leaves out chunks by what the header knows of them; those cost nothing.
-func (v *View) walk(r record, from sidecar.Place, skip func(batch.ChunkRef) bool,
+func (m *moment) walk(from sidecar.Place, skip func(batch.ChunkRef) bool,
 	visit func(ref batch.ChunkRef, c *batch.Chunk, at uint32) *sidecar.Place) (*sidecar.Place, error) {
 	read := 0
 	for at := from; ; {
-		refs := r.row.Chunks(at.Feeder, at.Index, maxChunks)
+		refs := m.row.Chunks(at.Feeder, at.Index, maxChunks)
 		for _, ref := range refs {
 			if skip != nil && skip(ref) {
 				continue
@@ -94,7 +99,7 @@ func (v *View) walk(r record, from sidecar.Place, skip func(batch.ChunkRef) bool
 			if read == maxChunks {
 				return &sidecar.Place{Feeder: ref.Feeder, Index: first}, nil
 			}
-			c, err := v.chunk(ref)
+			c, err := m.chunk(ref)
 			if err != nil {
 				return nil, err
 			}
@@ -114,17 +119,6 @@ func (v *View) walk(r record, from sidecar.Place, skip func(batch.ChunkRef) bool
 			at.Feeder++
 		}
 	}
-}
-
-// chunk reads a chunk's row; nil = there is none.
-func (v *View) chunk(ref batch.ChunkRef) (c *batch.Chunk, err error) {
-	err = v.rows.Parts(ref.Key, ref.Key, func(r processors.ViewRow) bool {
-		if r.Key == ref.Key {
-			c, _ = r.Row.(*batch.Chunk)
-		}
-		return false
-	})
-	return c, said(err)
 }
 
 // reasonsBack is how many records are looked at to find the range that a task is in: records of earlier rounds may stand
