@@ -46,8 +46,7 @@ func ParseTag(headers []Header) (t Tag, ok bool, err error) {
 func (t *Tag) Parse(headers []Header) (ok bool, err error) {
 	old := *t
 	*t = Tag{}
-	var index, round, feeder, unit []byte
-	hasIndex := false
+	var texts tagTexts
 	for i := range headers {
 		v := headers[i].Value
 		switch headers[i].Key {
@@ -56,17 +55,17 @@ func (t *Tag) Parse(headers []Header) (ok bool, err error) {
 		case HeaderRun:
 			t.Run = same(old.Run, v)
 		case HeaderIndex:
-			index, hasIndex = v, true
+			texts.index, texts.hasIndex = v, true
 		case HeaderRound:
-			round = v
+			texts.round = v
 		case HeaderFeeder:
-			feeder = v
+			texts.feeder = v
 		case HeaderMode:
 			t.Plan = same(old.Plan, v)
 		case HeaderControl:
 			t.Control, ok = same(old.Control, v), true
 		case HeaderUnit:
-			unit = v
+			texts.unit = v
 		case HeaderTraceparent:
 			if ValidTraceparent(v) {
 				t.Trace = string(v)
@@ -76,33 +75,44 @@ func (t *Tag) Parse(headers []Header) (ok bool, err error) {
 	if !ok || t.Control != "" && t.Control != ControlEnd {
 		return ok, nil
 	}
+	return true, t.judge(texts)
+}
+
+// tagTexts are the headers of a tag that are not kept as they are.
+type tagTexts struct {
+	index, round, feeder, unit []byte
+	hasIndex                   bool
+}
+
+// judge checks the ids and reads the numbers.
+func (t *Tag) judge(v tagTexts) (err error) {
 	if err := ValidID(HeaderBatch, t.Batch); err != nil {
-		return true, err
+		return err
 	}
 	if err := ValidID(HeaderRun, t.Run); err != nil {
-		return true, err
+		return err
 	}
 	t.Round = 1
-	if len(round) > 0 {
-		if t.Round, err = headerNumber(HeaderRound, round); err != nil {
-			return true, err
+	if len(v.round) > 0 {
+		if t.Round, err = headerNumber(HeaderRound, v.round); err != nil {
+			return err
 		}
 		t.Round = max(t.Round, 1)
 	}
-	if len(feeder) > 0 {
-		if t.Feeder, err = headerNumber(HeaderFeeder, feeder); err != nil {
-			return true, err
+	if len(v.feeder) > 0 {
+		if t.Feeder, err = headerNumber(HeaderFeeder, v.feeder); err != nil {
+			return err
 		}
 	}
 	if t.Control == ControlEnd {
-		t.From, err = ParseUnit(string(unit))
-		return true, err
+		t.From, err = ParseUnit(string(v.unit))
+		return err
 	}
-	if !hasIndex {
-		return true, fmt.Errorf("%s is missing beside %s %s", HeaderIndex, HeaderBatch, t.Batch)
+	if !v.hasIndex {
+		return fmt.Errorf("%s is missing beside %s %s", HeaderIndex, HeaderBatch, t.Batch)
 	}
-	t.Index, err = headerNumber(HeaderIndex, index)
-	return true, err
+	t.Index, err = headerNumber(HeaderIndex, v.index)
+	return err
 }
 
 // same returns v as a string, the old one if it is equal.

@@ -43,6 +43,19 @@ func (f *Feeder) Seal(ctx context.Context) (uint32, error) {
 	return f.next, nil
 }
 
+// Flush waits until every record that was sent is acked.
+func (f *Feeder) Flush(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.acks == nil {
+		return f.failed("flush", errOrder)
+	}
+	if err := f.acks.wait(ctx); err != nil {
+		return f.failed("flush", err)
+	}
+	return nil
+}
+
 // end sends END to every partition of the source.
 func (f *Feeder) end(ctx context.Context) error {
 	source := f.cfg.Topology.Source
