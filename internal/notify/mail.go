@@ -34,7 +34,7 @@ func (d *Deliverer) mail(ctx context.Context, n *machine.Delivery, to string) er
 	if err != nil {
 		return later(err)
 	}
-	defer c.CloseWithSMTPClient(conn) // the mail is taken or not by then
+	defer func() { _ = c.CloseWithSMTPClient(conn) }() // the mail is taken or not by then
 	if err := c.SendWithSMTPClient(conn, m); err != nil {
 		var e *mail.SendError
 		if errors.As(err, &e) && e.ErrorCode() >= 500 {

@@ -101,5 +101,5 @@ func (s Subscription) valid() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("url %q: not https://, http://, mailto: or exec:", s.URL)
+	return fmt.Errorf("url %q: not one of https, http, mailto, exec", s.URL)
 }

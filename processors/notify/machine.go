@@ -71,28 +71,28 @@ func (m *Machine) Step(row codecs.Row, _ []codecs.Row, offset int64, ev *codecs.
 	return out
 }
 
-// Parts: there are none.
+// Parts names no rows: there are no parts.
 func (*Machine) Parts(codecs.Row, int64, *codecs.Event) []string { return nil }
 
-// NewPart: there are none.
+// NewPart is never called: there are no parts.
 func (m *Machine) NewPart(key string) codecs.Row { return m.NewRow(key) }
 
-// LoadPart: there are none.
+// LoadPart is never called: there are no parts.
 func (m *Machine) LoadPart(key string, b []byte) (codecs.Row, error) { return m.LoadRow(key, b) }
 
-// StepPart: there are none.
+// StepPart is never called: there are no parts.
 func (*Machine) StepPart(codecs.Row, int64, *codecs.Event) {}
 
-// Deadline: there are none.
+// Deadline is none.
 func (*Machine) Deadline(codecs.Row) int64 { return 0 }
 
 // Nudge is never asked for: there are no deadlines.
 func (*Machine) Nudge(string) codecs.Message { return codecs.Message{} }
 
-// Status: there is none.
+// Status is none.
 func (*Machine) Status(codecs.Row, bool) (codecs.Message, bool) { return codecs.Message{}, false }
 
-// Collect: rows stay, one a partition.
+// Collect deletes nothing: rows stay.
 func (*Machine) Collect(codecs.Row) ([]string, bool) { return nil, false }
 
 // Repairs says that every event lifts a quarantine: one that cannot be matched spoils no other.

@@ -16,8 +16,10 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout, os.Args[1], append(os.Args, "quiesce")[2]); err != nil && ctx.Err() == nil {
+	err := run(ctx, os.Stdout, os.Args[1], append(os.Args, "quiesce")[2])
+	interrupted := ctx.Err() != nil
+	stop()
+	if err != nil && !interrupted {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
