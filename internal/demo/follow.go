@@ -3,6 +3,8 @@ package demo
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,8 +94,24 @@ func readAll(ctx context.Context, bootstrap, topic string, fn func(*kgo.Record) 
 	return nil
 }
 
-// failures reads the reasons of a run's failed tasks. paths are the tasks by index.
-func failures(ctx context.Context, bootstrap, prefix, batch, run string, paths []string) ([]Failure, error) {
+// failures reads the reasons of the tasks that failed. They are on their way when the completion event is seen: another
+// topic, acked at another moment. So it reads until there is one for each of the number that the event names.
+func failures(ctx context.Context, bootstrap, prefix, batch, run string, paths []string, failed int) ([]Failure, error) {
+	for {
+		found, err := reasons(ctx, bootstrap, prefix, batch, run, paths)
+		if err != nil || len(found) >= failed {
+			return slices.Collect(maps.Values(found)), err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%d of %d reasons are there: %w", len(found), failed, ctx.Err())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// reasons reads what the outcomes topic has now, by index.
+func reasons(ctx context.Context, bootstrap, prefix, batch, run string, paths []string) (map[uint32]Failure, error) {
 	found := map[uint32]Failure{}
 	err := readAll(ctx, bootstrap, codecs.Topic(prefix, codecs.TopicOutcomes), func(k *kgo.Record) error {
 		if k.Value == nil || !strings.HasPrefix(string(k.Key), batch+"\x00"+run+"\x00") {
@@ -111,9 +129,5 @@ func failures(ctx context.Context, bootstrap, prefix, batch, run string, paths [
 		found[o.Index] = Failure{Path: paths[o.Index], Stage: stage, Reason: o.Reason}
 		return nil
 	})
-	var out []Failure
-	for _, f := range found {
-		out = append(out, f)
-	}
-	return out, err
+	return found, err
 }

@@ -216,7 +216,7 @@ func (d *deployment) result(ctx context.Context, run string, begin time.Time, en
 	if last := d.services.last.Load(); last > 0 {
 		res.Delay = end.at.Sub(time.Unix(0, last))
 	}
-	failed, err := failures(ctx, d.broker.Bootstrap(), codecs.DefaultPrefix, d.cfg.Batch, run, d.paths)
+	failed, err := failures(ctx, d.broker.Bootstrap(), codecs.DefaultPrefix, d.cfg.Batch, run, d.paths, int(end.event.Counts.GetFailed()))
 	if err != nil {
 		return nil, err
 	}

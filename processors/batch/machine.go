@@ -22,7 +22,7 @@ const (
 	maxWatchers = 100
 	maxGrowths  = 10_000
 	maxGarbage  = 4096
-	maxReasons  = 256 // outcome records of one report
+	maxReasons  = 5000 // outcome records of one report
 	maxReason   = 512 // bytes
 
 	modeLedger  = "ledger"
