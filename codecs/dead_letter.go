@@ -17,17 +17,19 @@ const (
 	HeaderDeadSHA256    = "quiesce-dead-sha256" // instead of a value that is too large
 )
 
-// MaxDeadLetter is the largest record in bytes that a dead letter holds whole. A larger one is named, not copied.
+// MaxDeadLetter is the largest dead letter in bytes that holds its record whole. A larger one is named, not copied.
 const MaxDeadLetter = 4 << 20
 
 // NewDeadLetter makes the dead letter of a record for a topic: the original key, value and headers, and where it came
 // from and why it is there.
 func NewDeadLetter(topic string, rec *Record, id TopicID, reason string) Record {
+	return NewDeadLetterWithin(MaxDeadLetter, topic, rec, id, reason)
+}
+
+// NewDeadLetterWithin is NewDeadLetter for a topic that takes records of at most limit bytes (Record.Size). When the letter
+// is larger it has a digest instead of the value, and when that is not enough, no original key and headers either.
+func NewDeadLetterWithin(limit int, topic string, rec *Record, id TopicID, reason string) Record {
 	d := Record{Topic: topic, Partition: -1, Key: rec.Key, Value: rec.Value}
-	size := len(rec.Key) + len(rec.Value)
-	for _, h := range rec.Headers {
-		size += len(h.Key) + len(h.Value)
-	}
 	d.Headers = append(make([]Header, 0, len(rec.Headers)+6), rec.Headers...)
 	add := func(name, v string) { d.Headers = append(d.Headers, Header{name, []byte(v)}) }
 	add(HeaderDeadReason, reason)
@@ -35,10 +37,14 @@ func NewDeadLetter(topic string, rec *Record, id TopicID, reason string) Record 
 	add(HeaderDeadTopicID, id.String())
 	add(HeaderDeadPartition, strconv.Itoa(int(rec.Partition)))
 	add(HeaderDeadOffset, strconv.FormatInt(rec.Offset, 10))
-	if size > MaxDeadLetter {
-		sum := sha256.Sum256(rec.Value)
-		d.Value = nil
-		add(HeaderDeadSHA256, hex.EncodeToString(sum[:]))
+	if limit = min(limit, MaxDeadLetter); d.Size() <= limit {
+		return d
+	}
+	sum := sha256.Sum256(rec.Value)
+	d.Value = nil
+	add(HeaderDeadSHA256, hex.EncodeToString(sum[:]))
+	if d.Size() > limit {
+		d.Key, d.Headers = nil, d.Headers[len(rec.Headers):]
 	}
 	return d
 }

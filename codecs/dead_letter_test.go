@@ -33,3 +33,19 @@ func TestDeadLetterNamesWhatIsTooLarge(t *testing.T) {
 	require.True(t, ok)
 	require.Len(t, sum, 64)
 }
+
+func TestDeadLetterFitsItsTopic(t *testing.T) {
+	rec := &codecs.Record{Topic: "paths", Key: bytes.Repeat([]byte{1}, 5000), Value: bytes.Repeat([]byte{2}, 3000),
+		Headers: []codecs.Header{{Key: "a", Value: bytes.Repeat([]byte{3}, 2000)}}}
+	for _, limit := range []int{11_000, 8000, 1000} {
+		d := codecs.NewDeadLetterWithin(limit, "quiesce.dead-letter", rec, codecs.TopicID{}, "boom")
+		require.LessOrEqual(t, d.Size(), limit)
+		require.Equal(t, limit == 11_000, d.Value != nil)
+		require.Equal(t, limit > 1000, d.Key != nil)
+		_, original := d.Header("a")
+		require.Equal(t, limit > 1000, original)
+		about, err := codecs.ParseDeadLetter(&d)
+		require.NoError(t, err)
+		require.Equal(t, "boom", about.Reason)
+	}
+}

@@ -96,6 +96,9 @@ func (u *Unit) Drop(batch, run string, round uint32) {
 	u.due = slices.DeleteFunc(u.due, func(b Batch) bool { return u.batches[b] == nil })
 }
 
+// Knows says whether the unit has met a batch and not dropped it.
+func (u *Unit) Knows(b Batch) bool { return u.batches[b] != nil }
+
 func (u *Unit) entry(b Batch, text string) *entry {
 	if e, ok := u.batches[b]; ok {
 		return e

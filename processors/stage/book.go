@@ -32,6 +32,15 @@ func (d *Desk) newBook(p partition, machine *markers.Unit) *Book {
 	return b
 }
 
+// begin makes the empty state the one to commit, so that where a unit began is known even if it never gets a record: a
+// reset is told once, and what is deleted from here on before it was read is noticed.
+func (b *Book) begin() {
+	id := b.desk.facts.ids[b.name.Topic]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.durable = &codecs.UnitState{Position: b.machine.Position(), TopicId: id[:]}
+}
+
 // Close forgets the book.
 func (b *Book) Close() {
 	b.desk.mu.Lock()
@@ -51,8 +60,9 @@ func (b *Book) Data(rec *codecs.Record, tag *codecs.Tag, res *Result) (now bool)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	res.count(&b.tally, tag.Batch != "")
-	if res.cascade {
-		b.machine.Data(rec.Offset, markers.Batch{ID: tag.Batch, Run: tag.Run, Round: tag.Round}, tag.Plan, res.machine)
+	batch := markers.Batch{ID: tag.Batch, Run: tag.Run, Round: tag.Round}
+	if res.cascade && b.wanted(batch) {
+		b.machine.Data(rec.Offset, batch, tag.Plan, res.machine)
 	} else {
 		b.machine.Pass(rec.Offset)
 	}
@@ -61,15 +71,21 @@ func (b *Book) Data(rec *codecs.Record, tag *codecs.Tag, res *Result) (now bool)
 
 // Control enters a record that carries no data: END, or what a later release may add.
 func (b *Book) Control(rec *codecs.Record, tag *codecs.Tag) (now bool) {
-	over := tag.Control != codecs.ControlEnd || b.desk.status.over(tag.Batch, tag.Run, tag.Round)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if over {
+	batch := markers.Batch{ID: tag.Batch, Run: tag.Run, Round: tag.Round}
+	if tag.Control != codecs.ControlEnd || !b.wanted(batch) {
 		b.machine.Pass(rec.Offset)
 		return false
 	}
 	b.tally.Markers++
-	return b.machine.End(rec.Offset, markers.Batch{ID: tag.Batch, Run: tag.Run, Round: tag.Round}, tag.Plan, tag.From)
+	return b.machine.End(rec.Offset, batch, tag.Plan, tag.From)
+}
+
+// wanted says whether the machine should hear of a batch: not of one that is over and was dropped. mu is held, so that
+// the news of an end comes before the question or drops what follows from the answer.
+func (b *Book) wanted(batch markers.Batch) bool {
+	return b.machine.Knows(batch) || !b.desk.status.over(batch.ID, batch.Run, batch.Round)
 }
 
 // Rejected enters a record that went to the dead letter and belongs to no batch.

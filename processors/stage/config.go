@@ -66,7 +66,8 @@ type Flow struct {
 	Buffer int
 	// DrainFor bounds what a handler may take when its partition goes elsewhere or the stage stops. Default 10 s.
 	DrainFor time.Duration
-	// MaxRecord is the largest output, in bytes of key, value and headers. Default 900,000.
+	// MaxRecord is the largest output in bytes, with its headers and without compression; never more than the
+	// max.message.bytes of its topic. An output that is larger fails its record. Default 900,000.
 	MaxRecord int
 }
 

@@ -43,6 +43,7 @@ func OpenDesk(ctx context.Context, cfg Config, more ...kgo.Opt) (d *Desk, err er
 		kgo.ClientID(cfg.ClientID),
 		kgo.RecordPartitioner(partitioner()),
 		kgo.ProducerLinger(0),
+		kgo.ProducerBatchMaxBytesFn(func(topic string) int32 { return int32(max(d.facts.size(topic), 512)) }),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.AllowIdempotentProduceCancellation(), // sends are cancelled only when the client is thrown away
 	}, more...)
@@ -54,7 +55,7 @@ func OpenDesk(ctx context.Context, cfg Config, more ...kgo.Opt) (d *Desk, err er
 		d.client.CloseAllowingRebalance()
 		return nil, err
 	}
-	d.wrap = newWrapper(cfg, d.facts.counts)
+	d.wrap = newWrapper(cfg, d.facts)
 	if d.status, err = followStatus(d); err != nil {
 		d.client.CloseAllowingRebalance()
 		return nil, err
@@ -89,9 +90,10 @@ func (d *Desk) Write(rec *codecs.Record, promise func(int64, error)) {
 	d.client.Produce(d.ctx, toKgo(rec), func(k *kgo.Record, err error) { promise(k.Offset, err) })
 }
 
-// DeadLetter makes the dead letter of a record.
+// DeadLetter makes the dead letter of a record, small enough for its topic.
 func (d *Desk) DeadLetter(rec *codecs.Record, reason string) codecs.Record {
-	return codecs.NewDeadLetter(codecs.Topic(d.cfg.Prefix, codecs.TopicDeadLetter), rec, d.facts.ids[rec.Topic], clip(reason))
+	topic := codecs.Topic(d.cfg.Prefix, codecs.TopicDeadLetter)
+	return codecs.NewDeadLetterWithin(d.facts.size(topic), topic, rec, d.facts.ids[rec.Topic], clip(reason))
 }
 
 func (d *Desk) unitConfig(p partition) markers.Config {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
@@ -15,6 +16,18 @@ import (
 type facts struct {
 	counts topology.Partitions // declared where declared
 	ids    map[string]codecs.TopicID
+	sizes  map[string]int // max.message.bytes of the topics that are written, where it may be asked
+}
+
+// defaultSize is the max.message.bytes of a topic that nobody has configured, and what clients send at most.
+const defaultSize = 1_000_012
+
+// size is the largest batch of records that a topic takes.
+func (f *facts) size(topic string) int {
+	if n := f.sizes[topic]; n > 0 {
+		return n
+	}
+	return defaultSize
 }
 
 // readFacts looks the topology's topics up. The stage's own must exist and be at least as large as declared.
@@ -47,7 +60,26 @@ func readFacts(ctx context.Context, admin *kadm.Client, cfg Config) (facts, erro
 			return f, permanent{fmt.Errorf("topic %s has %d partitions, %d are declared", name, len(d.Partitions), declared)}
 		}
 	}
+	f.sizes = readSizes(ctx, admin, cfg, append(s.Out[:len(s.Out):len(s.Out)], codecs.Topic(cfg.Prefix, codecs.TopicDeadLetter)))
 	return f, nil
+}
+
+// readSizes asks for the max.message.bytes of topics. A stage that may not ask goes by the default.
+func readSizes(ctx context.Context, admin *kadm.Client, cfg Config, names []string) map[string]int {
+	resources, err := admin.DescribeTopicConfigs(ctx, names...)
+	sizes := map[string]int{}
+	for _, r := range resources {
+		err = errors.Join(err, r.Err)
+		for _, c := range r.Configs {
+			if n, bad := strconv.Atoi(c.MaybeValue()); c.Key == topology.MaxMessageBytes && bad == nil {
+				sizes[r.Name] = min(n, 1<<30)
+			}
+		}
+	}
+	if err != nil {
+		cfg.Log.Warn("settings of topics cannot be read: records may be as large as the default", "stage", cfg.Stage, "error", err)
+	}
+	return sizes
 }
 
 var errNoTopic = errors.New("create the topics of the topology first")

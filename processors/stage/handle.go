@@ -92,19 +92,12 @@ func clip(s string) string {
 	return s
 }
 
-// checkOutputs refuses outputs that cannot be sent, or that the batch's mode cannot count.
+// checkOutputs refuses outputs that are not declared, or that the batch's mode cannot count.
 func (w *wrapper) checkOutputs(outs []Output, ledger bool) error {
 	for i := range outs {
 		o := &outs[i]
 		if !slices.Contains(w.declared, o.Topic) {
 			return fmt.Errorf("output %d: topic %q is not an output of stage %s", i, o.Topic, w.stage)
-		}
-		size := len(o.Key) + len(o.Value)
-		for _, h := range o.Headers {
-			size += len(h.Key) + len(h.Value)
-		}
-		if size > w.flow.MaxRecord {
-			return fmt.Errorf("output %d to %s: %d bytes, at most %d can be sent", i, o.Topic, size, w.flow.MaxRecord)
 		}
 		if !ledger || !slices.Contains(w.outputs, o.Topic) {
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -53,44 +54,50 @@ func (d *Desk) restore(ctx context.Context, want []partition) (map[partition]*Bo
 		first, _ := starts.Lookup(p.topic, p.id)
 		end, _ := ends.Lookup(p.topic, p.id)
 		commit, _ := committed.Lookup(p.topic, p.id)
-		machine, err := d.restoreUnit(ctx, p, commit, first.Offset, end.Offset)
+		machine, fresh, err := d.restoreUnit(ctx, p, commit, first.Offset, end.Offset)
 		if err != nil {
 			return nil, fmt.Errorf("%s/%d: %w", p.topic, p.id, err)
 		}
 		books[p] = d.newBook(p, machine)
+		if fresh {
+			books[p].begin()
+		}
 	}
 	return books, nil
 }
 
-// restoreUnit makes one unit. first and end bound what can be read.
-func (d *Desk) restoreUnit(ctx context.Context, p partition, commit kadm.OffsetResponse, first, end int64) (*markers.Unit, error) {
+// restoreUnit makes one unit. first and end bound what can be read. fresh says that no state of it is committed yet.
+func (d *Desk) restoreUnit(ctx context.Context, p partition, commit kadm.OffsetResponse, first, end int64) (u *markers.Unit, fresh bool, err error) {
 	cfg := d.unitConfig(p)
 	id := d.facts.ids[p.topic]
-	if commit.At < 0 || commit.Topic == "" { // nobody has ever read for this group
-		return markers.New(cfg, first)
+	from, reason := first, ""
+	if commit.At < 0 || commit.Topic == "" { // nobody has ever read for this group, as far as is known
+		if first > 0 {
+			reason = fmt.Sprintf("no committed offset, and records below %d were deleted unread", first)
+		}
+	} else {
+		state, err := d.readState(ctx, cfg.Unit, id, commit.Metadata)
+		switch {
+		case errors.Is(err, errMetadata):
+			from, reason = min(max(commit.At, first), end), err.Error()
+		case err != nil:
+			return nil, false, err
+		case state.Position < first:
+			reason = fmt.Sprintf("records from %d to %d were deleted unread", state.Position, first)
+		case state.Position > end:
+			reason = fmt.Sprintf("position %d is beyond the end of the partition, %d", state.Position, end)
+		default:
+			u, err := markers.Load(cfg, state)
+			return u, false, err
+		}
 	}
-	state, err := d.readState(ctx, cfg.Unit, id, commit.Metadata)
-	reason := ""
-	switch {
-	case errors.Is(err, errMetadata):
-		reason = err.Error()
-	case err != nil:
-		return nil, err
-	case state.Position < first:
-		reason = fmt.Sprintf("records from %d to %d were deleted unread", state.Position, first)
-	case state.Position > end:
-		reason = fmt.Sprintf("position %d is beyond the end of the partition, %d", state.Position, end)
-	default:
-		return markers.Load(cfg, state)
+	if reason != "" {
+		if err := d.reset(ctx, cfg.Unit, id, from, reason); err != nil {
+			return nil, false, err
+		}
 	}
-	from := min(max(commit.At, first), end)
-	if state != nil {
-		from = first
-	}
-	if err := d.reset(ctx, cfg.Unit, id, from, reason); err != nil {
-		return nil, err
-	}
-	return markers.New(cfg, from)
+	u, err = markers.New(cfg, from)
+	return u, true, err
 }
 
 // readState reads the state that a commit carries or points at. An error that is errMetadata means that there is none.
@@ -171,12 +178,16 @@ func (d *Desk) newestState(ctx context.Context, name *codecs.Unit, at pointer) (
 // over. Nothing that is open and could have touched the unit may be trusted any more, and the controller is told so,
 // before the unit handles anything.
 func (d *Desk) reset(ctx context.Context, name *codecs.Unit, id codecs.TopicID, from int64, reason string) error {
-	d.cfg.Log.Error("unit reset: its state is not known", "stage", name.Stage, "topic", name.Topic, "partition", name.Partition,
-		"offset", from, "reason", reason)
 	open, err := d.status.open(ctx)
 	if err != nil {
 		return fmt.Errorf("reset: which batches are open: %w", err)
 	}
+	level := slog.LevelWarn
+	if len(open) > 0 {
+		level = slog.LevelError
+	}
+	d.cfg.Log.Log(ctx, level, "unit reset: its state is not known", "stage", name.Stage, "topic", name.Topic,
+		"partition", name.Partition, "offset", from, "reason", reason, "open_batches", len(open))
 	var recs []*kgo.Record
 	for _, b := range open {
 		ev := codecs.Event{Type: codecs.TypeBatchCommand, ID: fmt.Sprintf("%s/%s/%d/reset/%s", name.Path(), id, from, b.run),

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -26,15 +27,19 @@ type wrapper struct {
 	through  map[string][]uint32 // by output topic: legs behind it
 	all      uint32              // number of legs of the topology
 	counts   topology.Partitions // now, for batches that pinned none
+	sizes    map[string]int      // by declared topic: the largest record that may be sent there
 	pinned   planCache
 }
 
-func newWrapper(cfg Config, counts topology.Partitions) *wrapper {
+func newWrapper(cfg Config, f facts) *wrapper {
 	t := cfg.Topology
 	s := t.Stages[cfg.Stage]
 	w := &wrapper{stage: cfg.Stage, flow: cfg.Flow, log: cfg.Log, tracer: cfg.Tracer,
 		declared: s.Out, outputs: t.Outputs(cfg.Stage), legs: map[string][]uint32{}, through: map[string][]uint32{},
-		all: uint32(len(t.Legs())), counts: counts}
+		all: uint32(len(t.Legs())), counts: f.counts, sizes: map[string]int{}}
+	for _, topic := range s.Out {
+		w.sizes[topic] = min(cfg.Flow.MaxRecord, f.size(topic))
+	}
 	for _, topic := range s.In {
 		w.legs[topic] = t.ReachableLegs(cfg.Stage, topic)
 	}
@@ -96,13 +101,10 @@ func (w *wrapper) handle(ctx context.Context, rec *codecs.Record, tag *codecs.Ta
 		span.end(v, err)
 		return err
 	}
-	res.verdict = v
-	if len(v.outputs) > 0 {
-		base := inherited(rec.Headers, span.traceparent())
-		for i := range v.outputs {
-			res.Send = append(res.Send, w.child(rec, plan, base, &v.outputs[i], i))
-		}
+	if err := w.children(res, rec, plan, span.traceparent(), v.outputs); err != nil {
+		v.outputs, v.outcome, v.reason = nil, codecs.Failed, err.Error()
 	}
+	res.verdict = v
 	switch {
 	case tag.Batch == "":
 	case ledger:
@@ -114,6 +116,23 @@ func (w *wrapper) handle(ctx context.Context, rec *codecs.Record, tag *codecs.Ta
 		}
 	}
 	span.end(v, nil)
+	return nil
+}
+
+// children makes the records to send: all of them, or none and the reason why one cannot be sent.
+func (w *wrapper) children(res *Result, rec *codecs.Record, plan *pinnedPlan, traceparent string, outs []Output) error {
+	if len(outs) == 0 {
+		return nil
+	}
+	base := inherited(rec.Headers, traceparent)
+	for i := range outs {
+		c := w.child(rec, plan, base, &outs[i], i)
+		if size, most := c.Size(), w.sizes[c.Topic]; size > most {
+			res.Send = res.Send[:0]
+			return fmt.Errorf("output %d to %s: %d bytes, at most %d can be sent", i, c.Topic, size, most)
+		}
+		res.Send = append(res.Send, c)
+	}
 	return nil
 }
 
