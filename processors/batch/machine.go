@@ -23,7 +23,7 @@ const (
 	maxGrowths  = 10_000
 	maxGarbage  = 4096
 	maxReasons  = 5000 // outcome records of one report
-	maxReason   = 512 // bytes
+	maxReason   = 512  // bytes
 
 	modeLedger  = "ledger"
 	modeMarkers = "markers"
