@@ -204,10 +204,10 @@ func TestCountersSayWhatEachUnitDid(t *testing.T) {
 	f := k.follow()
 	counters := &stage.Counters{}
 	k.run("copy", func(ctx context.Context, r *stage.Record) ([]stage.Output, error) {
-		switch {
-		case r.Index == 1:
+		switch r.Index {
+		case 1:
 			return nil, errors.New("no")
-		case r.Index == 2:
+		case 2:
 			return nil, stage.Skip
 		}
 		return k.forward("copy")(ctx, r)
