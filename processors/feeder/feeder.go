@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"google.golang.org/protobuf/proto"
 
@@ -164,26 +163,6 @@ func (f *Feeder) begin(ctx context.Context) (*codecs.BatchStart, error) {
 		f.tag.Plan = f.file.Plan
 	}
 	return f.startEvent(start), nil
-}
-
-// counts are the topics' partition counts: those of the first process, or what the brokers say now.
-func (f *Feeder) counts(ctx context.Context) (topology.Partitions, error) {
-	if f.file.Plan != "" {
-		p, err := codecs.ParsePlan(f.file.Plan)
-		if err != nil {
-			return nil, fmt.Errorf("checkpoint: %w", err)
-		}
-		return p.Partitions, nil
-	}
-	var names []string
-	for name := range f.cfg.Topology.Topics {
-		names = append(names, name)
-	}
-	details, err := kadm.NewClient(f.client).ListTopics(ctx, names...)
-	if err != nil {
-		return nil, fmt.Errorf("look topics up: %w", err)
-	}
-	return f.cfg.Topology.Resolve(func(topic string) (int32, error) { return int32(len(details[topic].Partitions)), nil })
 }
 
 // startEvent completes START with what the caller gave.
