@@ -297,6 +297,39 @@ func TestGokaStageRebalancesAndRestarts(t *testing.T) {
 	require.Equal(t, everything(n), w.rows())
 }
 
+// The group is killed while it settles: behind END, behind reports, before the offset is committed.
+func TestGokaStageIsKilledWhileItSettles(t *testing.T) {
+	w := gokaSetup(t, gokaDiamond)
+	w.plain("parse")
+	w.plain("digest")
+	cfg := w.report(fold(w))
+	var mu sync.Mutex
+	kills := map[stage.Point]int{stage.PointReports: 5, stage.PointMarkers: 3}
+	killed := 0
+	cfg.Stage.Hook = func(p stage.Point) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if kills[p] == 0 {
+			return nil
+		}
+		kills[p]--
+		killed++
+		return fmt.Errorf("killed by the test at %s", p)
+	}
+	w.group(cfg)
+	w.feed("l", "ledger", 300)
+	w.feed("m", "markers", 300)
+	for _, id := range []string{"l", "m"} {
+		name, data := w.outcome(id)
+		require.Equal(t, codecs.TypeBatchCompleted, name, "%v", data)
+		require.EqualValues(t, 300, data.Counts.Total)
+	}
+	require.Equal(t, everything(300), w.rows())
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, 8, killed)
+}
+
 func TestGokaStageWithoutTableSendsOn(t *testing.T) {
 	w := gokaSetup(t, `
 topology: goka-line
