@@ -198,8 +198,15 @@ func TestProcessorWaitsForTopics(t *testing.T) {
 
 func TestPartitionCountsMustAgree(t *testing.T) {
 	d := deploy(t)
-	_, err := kadm.NewClient(d.client).CreatePartitions(t.Context(), 1, codecs.Table(d.prefix, codecs.GroupController))
-	require.NoError(t, err)
+	admin, table := kadm.NewClient(d.client), codecs.Table(d.prefix, codecs.GroupController)
+	require.Eventually(t, func() bool { // a broker that has just made the topic may not know it yet
+		grown, err := admin.CreatePartitions(t.Context(), 1, table)
+		return err == nil && grown.Error() == nil
+	}, 20*time.Second, 100*time.Millisecond)
+	require.Eventually(t, func() bool { // brokers hear of it a moment later
+		topics, err := admin.ListTopics(t.Context(), table)
+		return err == nil && len(topics[table].Partitions) == testPartitions+1
+	}, 20*time.Second, 10*time.Millisecond)
 	p, _ := d.start(d.config(&tally{}))
 	require.Eventually(t, func() bool { return counterValue(t, p.m.restarts) > 0 }, 20*time.Second, 10*time.Millisecond)
 	require.ErrorContains(t, p.Ready(), "must be equal")
@@ -208,8 +215,21 @@ func TestPartitionCountsMustAgree(t *testing.T) {
 func TestTableMustBeCompacted(t *testing.T) {
 	d := deploy(t)
 	table, value := codecs.Table(d.prefix, codecs.GroupController), "delete"
-	_, err := kadm.NewClient(d.client).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "cleanup.policy", Value: &value}}, table)
+	admin := kadm.NewClient(d.client)
+	_, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "cleanup.policy", Value: &value}}, table)
 	require.NoError(t, err)
+	require.Eventually(t, func() bool { // brokers hear of it a moment later
+		topics, err := admin.DescribeTopicConfigs(t.Context(), table)
+		if err != nil || len(topics) != 1 {
+			return false
+		}
+		for _, c := range topics[0].Configs {
+			if c.Key == "cleanup.policy" {
+				return c.MaybeValue() == value
+			}
+		}
+		return false
+	}, 20*time.Second, 10*time.Millisecond)
 	p, _ := d.start(d.config(&tally{}))
 	require.Eventually(t, func() bool { return counterValue(t, p.m.restarts) > 0 }, 20*time.Second, 10*time.Millisecond)
 	require.ErrorContains(t, p.Ready(), table)
