@@ -729,7 +729,7 @@ type BatchRow struct {
 	Version       uint64                 `protobuf:"varint,9,opt,name=version,proto3" json:"version,omitempty"` // counts accepted commands and changes of state
 	Answers       []*CommandAnswer       `protobuf:"bytes,10,rep,name=answers,proto3" json:"answers,omitempty"`
 	Watchers      []string               `protobuf:"bytes,11,rep,name=watchers,proto3" json:"watchers,omitempty"` // keys of jobs that are told of the end
-	Garbage       []string               `protobuf:"bytes,12,rep,name=garbage,proto3" json:"garbage,omitempty"`   // chunk keys of earlier runs
+	Garbage       [][]byte               `protobuf:"bytes,12,rep,name=garbage,proto3" json:"garbage,omitempty"`   // chunk keys of earlier runs
 	Seen          int64                  `protobuf:"varint,13,opt,name=seen,proto3" json:"seen,omitempty"`        // offsets below it are in the row
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -842,7 +842,7 @@ func (x *BatchRow) GetWatchers() []string {
 	return nil
 }
 
-func (x *BatchRow) GetGarbage() []string {
+func (x *BatchRow) GetGarbage() [][]byte {
 	if x != nil {
 		return x.Garbage
 	}
@@ -1128,7 +1128,7 @@ const file_batch_row_proto_rawDesc = "" +
 	"\aanswers\x18\n" +
 	" \x03(\v2\x19.quiesce.v1.CommandAnswerR\aanswers\x12\x1a\n" +
 	"\bwatchers\x18\v \x03(\tR\bwatchers\x12\x18\n" +
-	"\agarbage\x18\f \x03(\tR\agarbage\x12\x12\n" +
+	"\agarbage\x18\f \x03(\fR\agarbage\x12\x12\n" +
 	"\x04seen\x18\r \x01(\x03R\x04seen\"\xb7\x01\n" +
 	"\x06LegRow\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\fR\x04done\x12\x16\n" +

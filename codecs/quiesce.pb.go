@@ -2036,7 +2036,8 @@ type SubjobsCompleted struct {
 	Timings       []*Timing              `protobuf:"bytes,7,rep,name=timings,proto3" json:"timings,omitempty"` // of the reports, to be merged
 	Owner         *Owner                 `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
 	Queue         string                 `protobuf:"bytes,6,opt,name=queue,proto3" json:"queue,omitempty"`
-	Attempts      uint64                 `protobuf:"varint,8,opt,name=attempts,proto3" json:"attempts,omitempty"` // of these tasks, in all
+	Attempts      uint64                 `protobuf:"varint,8,opt,name=attempts,proto3" json:"attempts,omitempty"` // of these tasks, in all; with several feeders, the first message of a cut says it for all
+	Feeder        uint32                 `protobuf:"varint,9,opt,name=feeder,proto3" json:"feeder,omitempty"`     // whose index space the items are in
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2123,6 +2124,13 @@ func (x *SubjobsCompleted) GetQueue() string {
 func (x *SubjobsCompleted) GetAttempts() uint64 {
 	if x != nil {
 		return x.Attempts
+	}
+	return 0
+}
+
+func (x *SubjobsCompleted) GetFeeder() uint32 {
+	if x != nil {
+		return x.Feeder
 	}
 	return 0
 }
@@ -2732,7 +2740,7 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x06notify\x18\x11 \x03(\v2\x18.quiesce.v1.SubscriptionR\x06notify\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9d\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb5\x02\n" +
 	"\x10SubjobsCompleted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\rR\x05round\x12,\n" +
@@ -2741,7 +2749,8 @@ const file_quiesce_proto_rawDesc = "" +
 	"\atimings\x18\a \x03(\v2\x12.quiesce.v1.TimingR\atimings\x12'\n" +
 	"\x05owner\x18\x05 \x01(\v2\x11.quiesce.v1.OwnerR\x05owner\x12\x14\n" +
 	"\x05queue\x18\x06 \x01(\tR\x05queue\x12\x1a\n" +
-	"\battempts\x18\b \x01(\x04R\battempts\"\xc7\x02\n" +
+	"\battempts\x18\b \x01(\x04R\battempts\x12\x16\n" +
+	"\x06feeder\x18\t \x01(\rR\x06feeder\"\xc7\x02\n" +
 	"\vBatchStatus\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12,\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x16.quiesce.v1.State.CodeR\x05state\x12\x16\n" +

@@ -144,7 +144,7 @@ func (c checker) batchEnd(m *BatchEnd) {
 	}
 }
 
-var batchVerbs = strings.Fields("cancel pause resume extend policy redrive reevaluate repair gc inconsistent")
+var batchVerbs = strings.Fields("cancel pause resume extend policy redrive reevaluate repair gc inconsistent watch")
 
 func (c checker) batchCommand(m *BatchCommand) {
 	c.command(m.Id, m.Verb, batchVerbs)

@@ -2,7 +2,7 @@ package codecs
 
 import "strings"
 
-var jobVerbs = strings.Fields("cancel pause resume redrive extend policy window reevaluate repair gc")
+var jobVerbs = strings.Fields("cancel pause resume redrive extend policy window reevaluate repair gc watch")
 
 func (c checker) jobRequested(m *JobRequested) {
 	c.id("type", m.Type)

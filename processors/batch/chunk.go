@@ -42,6 +42,7 @@ type delta struct {
 	again   uint64  // indexes that had an outcome
 	beyond  uint64  // indexes that are no task
 	started uint64
+	news    bool // a leg said what was not known
 }
 
 // fresh is a range of tasks of one chunk that became terminal with one outcome by one item of the report.
@@ -81,12 +82,17 @@ func (m *Machine) StepPart(part codecs.Row, _ int64, ev *codecs.Event) {
 	}
 }
 
-// report takes what falls into this chunk.
+// report takes what falls into this chunk. That may be nothing, see withCursor: then nothing changes.
 func (c *Chunk) report(d *codecs.BatchReport) {
-	c.lift(max(d.Round, 1))
-	c.grow(int(max(d.Legs, 1)))
+	if d.Feeder != c.feeder() {
+		return
+	}
 	for i, it := range d.Items {
-		codecs.ForEachRangeOf(it, c.id&0xffff, func(first, last uint32) { c.span(i, it, first&0xffff, last&0xffff+1) })
+		codecs.ForEachRangeOf(it, c.id&0xffff, func(first, last uint32) {
+			c.lift(max(d.Round, 1))
+			c.grow(int(max(d.Legs, 1)))
+			c.span(i, it, first&0xffff, last&0xffff+1)
+		})
 	}
 }
 
@@ -129,6 +135,7 @@ func (c *Chunk) add(item int, l *leg, a, b uint32, o codecs.Outcome_Code) {
 			return
 		}
 		l.set(uint(a), o)
+		c.delta.news = true
 		c.terminal(item, a, b, o)
 		return
 	}
@@ -147,6 +154,7 @@ func (c *Chunk) add(item int, l *leg, a, b uint32, o codecs.Outcome_Code) {
 			hi = min(uint32(set), b)
 		}
 		l.setRange(uint(lo), uint(hi), o)
+		c.delta.news = true
 		c.ended(item, lo, hi, o)
 		at = hi
 	}
@@ -283,6 +291,15 @@ func (c *Chunk) lift(round uint32) {
 		}
 	}
 	c.recount()
+}
+
+// countsIn is what the chunk counts in a round, whether it has been lifted into it or not.
+func (c *Chunk) countsIn(round uint32) counts {
+	n := counts{n: c.n, running: c.running}
+	if round > c.round && !c.off.oldFailuresCount {
+		n.reopen()
+	}
+	return n
 }
 
 // seal learns how many of the feeder's indexes are tasks, and forgets the others.

@@ -46,7 +46,9 @@ func (s *step) due() {
 			s.expire(l, dueReasons[what])
 		}
 	}
-	s.forget()
+	if l := r.run; l != nil && l.Start != nil && l.State != codecs.State_collected && r.Now >= s.m.collectAt(l) {
+		s.collect(l)
+	}
 }
 
 func (s *step) expire(l *life, reason string) {
@@ -65,10 +67,11 @@ func (s *step) expire(l *life, reason string) {
 	s.finishAt(s.off-1, codecs.State_expired, codecs.Outcome_unspecified, reason)
 }
 
-// forget collects what has been over for long enough: the run's chunks, and later the marker that stands for it.
+// forget drops reports whose START has not come for long. It does so after the event, which may be that START, or a
+// report that has already been brought to its chunks.
 func (s *step) forget() {
 	r := s.r
-	if l := r.run; l != nil && r.Now >= s.m.collectAt(l) && l.State != codecs.State_collected {
+	if l := r.run; l != nil && l.Start == nil && l.State != codecs.State_collected && r.Now >= orphanAt(s.m, l) {
 		s.collect(l)
 	}
 	if n := r.next; n != nil && r.Now >= orphanAt(s.m, n) {
@@ -170,8 +173,11 @@ func (m *Machine) next(l *life, now int64) int64 {
 func (m *Machine) Collect(row codecs.Row) (parts []string, self bool) {
 	r := row.(*Row)
 	if r.run == nil {
-		return nil, true
+		return nil, len(r.Watchers) == 0
 	}
-	self = r.run.State == codecs.State_collected && r.next == nil && r.Now >= r.run.EndedAt+m.cfg.MarkerTTL
-	return r.Garbage, self
+	self = r.run.State == codecs.State_collected && r.next == nil && len(r.Watchers) == 0 && r.Now >= r.run.EndedAt+m.cfg.MarkerTTL
+	for _, key := range r.Garbage {
+		parts = append(parts, string(key))
+	}
+	return parts, self
 }

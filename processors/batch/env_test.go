@@ -33,12 +33,15 @@ type env struct {
 	history []codecs.Record
 	wrong   bool             // the machine is: its counts may not add up
 	own     []codecs.Message // what the machine sends to itself
+
+	said     map[int64][]codecs.Message // by offset
+	eachStep func()                     // after every event, the machine's own too
 }
 
 func newEnv(t testing.TB, off mutants) *env {
 	m := New(Config{})
 	m.off = off
-	return &env{t: t, m: m, batch: "b", rows: map[string]stored{}, now: 1_000_000}
+	return &env{t: t, m: m, batch: "b", rows: map[string]stored{}, now: 1_000_000, said: map[int64][]codecs.Message{}}
 }
 
 func (e *env) header() *Row {
@@ -104,7 +107,13 @@ func (e *env) step(typ string, data proto.Message) *Row {
 	e.t.Helper()
 	rec := e.record(typ, data)
 	e.history = append(e.history, rec)
-	row := e.feed(rec, e.note)
+	row := e.feed(rec, func(m codecs.Message) {
+		e.said[rec.Offset] = append(e.said[rec.Offset], m)
+		e.note(m)
+	})
+	if e.eachStep != nil {
+		e.eachStep()
+	}
 	for len(e.own) > 0 {
 		m := e.own[0]
 		e.own = e.own[1:]

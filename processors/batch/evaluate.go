@@ -131,8 +131,12 @@ func (s *step) tellOwner(l *life) {
 }
 
 func (s *step) tell(l *life, key, jobStep string) {
+	state := l.State
+	if state == codecs.State_collected {
+		state = l.PreviousState
+	}
 	s.out = append(s.out, codecs.Message{Topic: codecs.TopicJobs, Key: key, Type: codecs.TypeBatchEnded, Due: true, Trace: s.ev.Traceparent,
-		Data: &codecs.BatchEnded{Batch: s.r.Batch, Run: l.Run, Round: l.round(), Step: jobStep, State: l.State,
+		Data: &codecs.BatchEnded{Batch: s.r.Batch, Run: l.Run, Round: l.round(), Step: jobStep, State: state,
 			Counts: clone(l.tally()), Reason: l.Reason}})
 }
 

@@ -1,6 +1,9 @@
 package batch
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/quiesce/quiesce/codecs"
@@ -98,19 +101,18 @@ func (m *Machine) Status(row codecs.Row, quarantined bool) (codecs.Message, bool
 		quarantined || l.open() != nil && l.Start != nil
 }
 
-// pending collects indexes of one outcome for the next cut.
+// pending collects indexes of one feeder and outcome for the next cut.
 type pending struct {
+	feeder  uint32
+	outcome codecs.Outcome_Code
+
 	set    *roaring.Bitmap
 	lo, hi uint64 // the last range, not in set yet
 }
 
-// collectFresh notes tasks that became terminal, for one subjobs.completed per cut.
-func (r *Row) collectFresh(o codecs.Outcome_Code, lo, hi uint32) {
-	p := r.sets[o]
-	if p == nil {
-		p = &pending{set: roaring.New()}
-		r.sets[o] = p
-	}
+// collectFresh notes tasks that became terminal, for one subjobs.completed per feeder and cut.
+func (r *Row) collectFresh(feeder uint32, o codecs.Outcome_Code, lo, hi uint32) {
+	p := r.pendingOf(feeder, o)
 	switch {
 	case p.hi == uint64(lo) && p.hi > p.lo:
 		p.hi = uint64(hi) + 1
@@ -118,6 +120,17 @@ func (r *Row) collectFresh(o codecs.Outcome_Code, lo, hi uint32) {
 		p.flush()
 		p.lo, p.hi = uint64(lo), uint64(hi)+1
 	}
+}
+
+func (r *Row) pendingOf(feeder uint32, o codecs.Outcome_Code) *pending {
+	for _, p := range r.sets {
+		if p.feeder == feeder && p.outcome == o {
+			return p
+		}
+	}
+	p := &pending{feeder: feeder, outcome: o, set: roaring.New()}
+	r.sets = append(r.sets, p)
+	return p
 }
 
 func (p *pending) flush() {
@@ -140,45 +153,48 @@ func (r *Row) timing(t *codecs.Timing) {
 	}
 }
 
-// Cut appends what a row tells once per cut, however many events it took: the tasks that became terminal. The runtime
-// calls it before the row is encoded; nothing of it is stored in the row.
+// Cut appends what a row tells once per cut, however many events it took: the tasks that became terminal, feeder by
+// feeder. The runtime calls it before the row is encoded; nothing of it is stored in the row.
 func (m *Machine) Cut(row codecs.Row, out []codecs.Message) []codecs.Message {
 	r := row.(*Row)
 	l := r.run
-	if l == nil {
+	sets, done, attempts := r.sets, r.done, r.attempts
+	r.sets, r.done, r.attempts = nil, nil, 0
+	if l == nil || l.Start == nil || len(sets) == 0 {
 		return out
 	}
-	d, attempts := r.done, r.attempts
-	r.done, r.attempts = nil, 0
-	for o := range r.sets {
-		p := r.sets[o]
-		if p == nil {
-			continue
-		}
-		r.sets[o] = nil
-		p.flush()
-		if p.set.IsEmpty() {
-			continue
-		}
-		if d == nil {
-			d = &codecs.SubjobsCompleted{}
-		}
-		it := &codecs.ReportItem{Outcome: codecs.Outcome_Code(o), First: p.set.Minimum()}
-		if n := p.set.GetCardinality(); n > 1 {
-			last := p.set.Maximum()
-			if uint64(last-it.First)+1 == n {
-				it.Last = &last
-			} else {
-				p.set.RunOptimize()
-				it.First = 0
-				it.Bitmap, _ = p.set.ToBytes()
+	slices.SortFunc(sets, func(a, b *pending) int {
+		return cmp.Or(cmp.Compare(a.feeder, b.feeder), cmp.Compare(a.outcome, b.outcome))
+	})
+	var d *codecs.SubjobsCompleted
+	for _, p := range sets {
+		if d == nil || d.Feeder != p.feeder {
+			d = &codecs.SubjobsCompleted{Run: l.Run, Round: l.round(), Feeder: p.feeder, Owner: l.Start.Owner, Queue: l.Start.Queue,
+				Attempts: attempts}
+			if done != nil {
+				d.Timings = done.Timings
 			}
+			done, attempts = nil, 0 // of all feeders, told once
+			out = append(out, codecs.Message{Topic: codecs.TopicEvents, Key: r.Batch, Type: codecs.TypeSubjobsCompleted, Data: d})
 		}
-		d.Items = append(d.Items, it)
+		d.Items = append(d.Items, p.item())
 	}
-	if d == nil || len(d.Items) == 0 || l.Start == nil {
-		return out
+	return out
+}
+
+// item names the collected tasks, in the shortest form.
+func (p *pending) item() *codecs.ReportItem {
+	p.flush()
+	it := &codecs.ReportItem{Outcome: p.outcome, First: p.set.Minimum()}
+	if n := p.set.GetCardinality(); n > 1 {
+		last := p.set.Maximum()
+		if uint64(last-it.First)+1 == n {
+			it.Last = &last
+		} else {
+			p.set.RunOptimize()
+			it.First = 0
+			it.Bitmap, _ = p.set.ToBytes()
+		}
 	}
-	d.Run, d.Round, d.Owner, d.Queue, d.Attempts = l.Run, l.round(), l.Start.Owner, l.Start.Queue, attempts
-	return append(out, codecs.Message{Topic: codecs.TopicEvents, Key: r.Batch, Type: codecs.TypeSubjobsCompleted, Data: d})
+	return it
 }

@@ -61,7 +61,7 @@ func (m *Machine) gate(l *life, off int64, d *codecs.BatchReport) verdict {
 	if l.Start != nil && off > l.StartedOffset && l.pinnedLegs() != max(d.Legs, 1) {
 		return unexpected
 	}
-	if l.Start.GetOpenChildren() && exceeds(d, l.bound(d.Feeder, off)) {
+	if l.Start.GetOpenChildren() && off > l.StartedOffset && exceeds(d, l.bound(d.Feeder, off)) {
 		return unexpected // its chunks cannot tell: N grows
 	}
 	return accepted
@@ -97,7 +97,7 @@ func (m *Machine) reportParts(r *Row, off int64, ev *codecs.Event, d *codecs.Bat
 		if max(d.Round, 1) != 1 {
 			return nil
 		}
-	case m.gate(l, off, d) != accepted || r.run == l && dueAt(l, max(r.Now, ev.Time)) != notDue && l.open() != nil:
+	case m.gate(l, off, d) != accepted || r.expires(l, off, ev):
 		return nil
 	default:
 		bound = l.bound(d.Feeder, off)
@@ -146,17 +146,23 @@ func (m *Machine) key(r *Row, l *life, run string, id uint32) string {
 	return c.key
 }
 
+// expires says that a deadline ends the run before the event. A header that has seen the event knows the end by its
+// offset; its deadlines may be others by now.
+func (r *Row) expires(l *life, off int64, ev *codecs.Event) bool {
+	return off >= r.Seen && l == r.run && l.open() != nil && dueAt(l, max(r.Now, ev.Time)) != notDue
+}
+
 // sealParts are the chunks that hold, or may come to hold, indexes that are no tasks.
 func (m *Machine) sealParts(r *Row, off int64, ev *codecs.Event, d *codecs.BatchSeal) []string {
 	l := r.life(d.Run, off)
-	if l == nil || l != r.run || l.Start == nil || off <= l.StartedOffset || d.Feeder >= uint32(len(l.Feeders)) || d.Total > l.maxIndex() {
+	if l == nil || l != r.run || l.Start == nil || off <= l.StartedOffset || d.Feeder >= uint32(len(l.Feeders)) || l.Start.OpenChildren {
 		return nil
 	}
 	f := l.Feeders[d.Feeder]
-	if f.Sealed && f.SealedAt != off || l.roundAt(off) != 1 || l.open() != nil && dueAt(l, max(r.Now, ev.Time)) != notDue {
+	switch {
+	case off < r.Seen && !(f.Sealed && f.SealedAt == off): // it was refused, or another one counts
 		return nil
-	}
-	if l.Start.OpenChildren {
+	case off >= r.Seen && (f.Sealed || l.open() == nil || l.refuses(d.Total) != "" || r.expires(l, off, ev)):
 		return nil
 	}
 	boundary := d.Feeder<<16 | d.Total>>16

@@ -21,9 +21,9 @@ const (
 	maxCauses   = 8
 	maxWatchers = 100
 	maxGrowths  = 10_000
-	maxGarbage  = 4096
-	maxReasons  = 5000 // outcome records of one report
-	maxReason   = 512  // bytes
+	maxGarbage  = 96 << 10 // bytes of keys
+	maxReasons  = 5000     // outcome records of one report
+	maxReason   = 512      // bytes
 
 	modeLedger  = "ledger"
 	modeMarkers = "markers"
@@ -141,6 +141,7 @@ func (m *Machine) Step(row codecs.Row, parts []codecs.Row, off int64, ev *codecs
 	case *codecs.BatchNudge:
 		s.progress()
 	}
+	s.forget()
 	s.release()
 	s.announce(before)
 	return s.out

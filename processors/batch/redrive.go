@@ -39,6 +39,7 @@ func (s *step) reopen(l *life) string {
 	if len(l.Rounds) >= maxRounds {
 		return fmt.Sprintf("at most %d rounds", maxRounds)
 	}
+	s.out = s.m.Cut(s.r, s.out) // what it tells is of this round
 	l.PreviousState = l.State
 	l.State = codecs.State_sealed
 	if !l.sealed() {
@@ -49,11 +50,8 @@ func (s *step) reopen(l *life) string {
 	l.LastProgress, l.Released, l.Cursor, l.LateEnded, l.Ends = s.r.Now, 0, 0, 0, nil
 	for id, c := range l.chunks {
 		again := *c
-		again.running = 0
-		for o := range again.n {
-			if reopened[o] && !s.m.off.oldFailuresCount {
-				again.n[o] = 0
-			}
+		if !s.m.off.oldFailuresCount {
+			again.reopen()
 		}
 		l.set(id, again)
 	}
@@ -61,6 +59,9 @@ func (s *step) reopen(l *life) string {
 	if d := l.Deadlines; d != nil { // what has passed would end the round at once
 		if d.CompleteBy <= s.r.Now {
 			d.CompleteBy = 0
+		}
+		if d.SealBy <= s.r.Now {
+			d.SealBy = 0
 		}
 	}
 	return ""

@@ -47,7 +47,8 @@ func (s *step) releaseFirst(l *life) {
 // releaseAgain releases in a later round what has no outcome, chunk by chunk: the chunk at the cursor comes with the event.
 func (s *step) releaseAgain(l *life) {
 	for {
-		id, ok := l.cursorChunk()
+		id, cursor, ok := l.cursorChunk()
+		l.Cursor = cursor
 		if !ok {
 			return
 		}
@@ -78,18 +79,17 @@ func (s *step) releaseAgain(l *life) {
 	}
 }
 
-// cursorChunk is the chunk in which the next task to release in a later round lies; false = all are released.
-func (l *life) cursorChunk() (uint32, bool) {
-	for at := l.Cursor; at < uint64(l.total()); at = (at>>16 + 1) << 16 {
-		id := uint32(at >> 16)
+// cursorChunk is the chunk in which the next task to release in a later round lies, and the first task there that may be
+// it; false = all are released.
+func (l *life) cursorChunk() (id uint32, at uint64, ok bool) {
+	for at = l.Cursor; at < uint64(l.total()); at = (at>>16 + 1) << 16 {
+		id = uint32(at >> 16)
 		size := min(codecs.ChunkSize, uint64(l.total())-uint64(id)<<16)
 		if c := l.chunks[id]; c == nil || uint64(c.ended()) < size {
-			l.Cursor = at
-			return id, true
+			return id, at, true
 		}
-		l.Cursor = (at>>16 + 1) << 16
 	}
-	return 0, false
+	return 0, at, false
 }
 
 // withCursor adds the chunk that release may need to the parts of an event. The event changes nothing in it, so it does
@@ -124,7 +124,7 @@ func (m *Machine) cursorPart(r *Row, ev *codecs.Event) (string, bool) {
 }
 
 func (m *Machine) cursorKey(r *Row, l *life) (string, bool) {
-	id, ok := l.cursorChunk()
+	id, _, ok := l.cursorChunk()
 	return m.chunkKey(r.Batch, l.Run, id), ok
 }
 

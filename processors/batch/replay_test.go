@@ -3,83 +3,16 @@ package batch
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sort"
 	"testing"
 
-	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/quiesce/quiesce/codecs"
 )
-
-// indexes around the edges of chunks.
-var edges = []uint32{0, 1, 2, 5, 9, 10, 65_534, 65_535, 65_536, 65_537, 131_071, 131_072, 131_080}
-
-// drawEvent draws any event of the control topic, sensible or not.
-func drawEvent(t *rapid.T, c *casting) (string, proto.Message) {
-	run := rapid.SampledFrom([]string{"r", "r", "r", "s", "u"}).Draw(t, "run")
-	switch rapid.IntRange(0, 9).Draw(t, "kind") {
-	case 0:
-		return codecs.TypeBatchStart, c.start(t, run)
-	case 1:
-		n := rapid.SampledFrom(edges).Draw(t, "total")
-		return codecs.TypeBatchSeal, &codecs.BatchSeal{Run: run, Total: n, Feeder: rapid.Uint32Range(0, c.feeders-1).Draw(t, "feeder")}
-	case 2:
-		verb := rapid.SampledFrom([]string{"cancel", "pause", "resume", "redrive", "redrive", "extend", "policy", "reevaluate", "gc"}).Draw(t, "verb")
-		args := &codecs.CommandArgs{Window: 3, Deadlines: &codecs.Deadlines{NoProgressFor: 700}}
-		return codecs.TypeBatchCommand, &codecs.BatchCommand{Id: fmt.Sprint(rapid.IntRange(0, 60).Draw(t, "id")), Verb: verb, Args: args}
-	case 3:
-		return codecs.TypeBatchNudge, &codecs.BatchNudge{}
-	}
-	return codecs.TypeBatchReport, c.report(t, run)
-}
-
-// casting is what stays the same over one history.
-type casting struct {
-	feeders, legs uint32
-	children      bool
-	queue         string
-}
-
-func (c *casting) start(t *rapid.T, run string) *codecs.BatchStart {
-	d := &codecs.BatchStart{Run: run, Feeders: c.feeders, Queue: c.queue, Window: 2, OpenChildren: c.children,
-		ReuseOpen:  rapid.SampledFrom([]string{"", "supersede"}).Draw(t, "reuse"),
-		OnDeadline: rapid.SampledFrom([]string{"", "close"}).Draw(t, "on deadline"),
-		Deadlines:  &codecs.Deadlines{CompleteWithin: 2500, NoProgressFor: 900},
-		MaxTotal:   rapid.SampledFrom([]uint32{0, 131_072}).Draw(t, "max total")}
-	for i := range c.legs {
-		if c.legs > 1 {
-			d.Legs = append(d.Legs, &codecs.Leg{Stage: fmt.Sprint("s", i), Topic: "t"})
-		}
-	}
-	if rapid.IntRange(0, 3).Draw(t, "policy") == 0 {
-		d.Policy = &codecs.Policy{Kind: "tolerate", Tolerate: "3"}
-	}
-	return d
-}
-
-func (c *casting) report(t *rapid.T, run string) *codecs.BatchReport {
-	d := &codecs.BatchReport{Run: run, Round: rapid.SampledFrom([]uint32{0, 1, 2, 2, 3}).Draw(t, "round"), Legs: c.legs,
-		Feeder: rapid.Uint32Range(0, c.feeders-1).Draw(t, "feeder")}
-	for range rapid.IntRange(1, 2).Draw(t, "items") {
-		o := rapid.SampledFrom([]codecs.Outcome_Code{codecs.OK, codecs.OK, codecs.OK, codecs.Failed, codecs.Skipped, codecs.Lost, codecs.Outcome_unspecified}).Draw(t, "outcome")
-		a, b := rapid.SampledFrom(edges).Draw(t, "a"), rapid.SampledFrom(edges).Draw(t, "b")
-		it := codecs.NewItem(min(a, b), max(a, b), o)
-		if rapid.Bool().Draw(t, "set") {
-			set, err := roaring.BitmapOf(a, b, a/2).ToBytes()
-			require.NoError(t, err)
-			it = &codecs.ReportItem{Bitmap: set, Outcome: o}
-		}
-		it.Leg = rapid.Uint32Range(0, c.legs-1).Draw(t, "leg")
-		d.Items = append(d.Items, it)
-	}
-	if c.children && rapid.IntRange(0, 3).Draw(t, "children") == 0 {
-		d.Children = &codecs.Children{Count: 3}
-	}
-	return d
-}
 
 // past is every version of every row, by key.
 type past map[string][]stored
@@ -103,23 +36,25 @@ func (p past) at(key string, o int64) (s stored, ok bool) {
 	return v[i-1], true
 }
 
+// drawHistory applies a history, noting every version of every row.
+func drawHistory(rt *rapid.T, e *env, events int) past {
+	c := drawScene(rt)
+	versions := past{}
+	for range rapid.IntRange(3, events).Draw(rt, "events") {
+		e.now += rapid.SampledFrom(dt).Draw(rt, "dt")
+		typ, data := c.event(rt)
+		e.eachStep = func() { versions.note(e) }
+		e.step(typ, data)
+	}
+	return versions
+}
+
 // TestReplayOfAnyCut: whatever a crash left behind, with parts older than their header, the replay from the position
-// gives the rows that there would have been without it.
+// gives the rows that there would have been without it, and says nothing else: not even when it crashes again.
 func TestReplayOfAnyCut(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := &casting{feeders: rapid.Uint32Range(1, 2).Draw(rt, "feeders"), legs: rapid.Uint32Range(1, 2).Draw(rt, "legs")}
-		if rapid.Bool().Draw(rt, "queue") {
-			c.queue, c.feeders = "q", 1
-			c.children = rapid.Bool().Draw(rt, "open children")
-		}
 		e := newEnv(t, mutants{})
-		versions := past{}
-		for range rapid.IntRange(3, 25).Draw(rt, "events") {
-			e.now += rapid.SampledFrom([]int64{0, 1, 100, 400, 1000}).Draw(rt, "dt")
-			typ, data := drawEvent(rt, c)
-			e.step(typ, data)
-			versions.note(e)
-		}
+		versions := drawHistory(rt, e, 30)
 		last := int64(len(e.history)) - 1
 		head := rapid.Int64Range(0, last).Draw(rt, "header at")
 		from := rapid.Int64Range(0, head).Draw(rt, "position") // everything below is durable
@@ -133,19 +68,93 @@ func TestReplayOfAnyCut(t *testing.T) {
 				again.rows[key] = s
 			}
 		}
-		for _, rec := range e.history[from:] {
-			again.offset = rec.Offset + 1
-			again.feed(rec, func(codecs.Message) {})
+		for crashes := 0; ; crashes++ {
+			until := last
+			if crashes == 0 {
+				until = rapid.Int64Range(from, last).Draw(rt, "crash again at")
+			}
+			for _, rec := range e.history[from : until+1] {
+				again.offset = rec.Offset + 1
+				var said []codecs.Message
+				again.feed(rec, func(m codecs.Message) { said = append(said, m) })
+				if rec.Offset > head {
+					requireSame(rt, e.said[rec.Offset], said)
+				}
+			}
+			if head = max(head, until); until == last {
+				break
+			}
 		}
 		for key, want := range e.rows {
 			if !e.header().counts(key) {
 				continue // of a run that is over: it no longer matters
 			}
 			got := again.rows[key]
-			require.True(t, bytes.Equal(want.bytes, got.bytes), "%q: header at %d, position %d\nwant %s\n got %s\n%s", key, head, from,
-				e.show(key), again.show(key), e.log())
+			if !bytes.Equal(want.bytes, got.bytes) {
+				rt.Fatalf("%q: header at %d, position %d\nwant %s\n got %s\n%s", key, head, from, e.show(key), again.show(key), e.log())
+			}
 		}
 	})
+}
+
+func requireSame(t *rapid.T, want, got []codecs.Message) {
+	same := len(want) == len(got)
+	for i := 0; same && i < len(want); i++ {
+		w, g := want[i], got[i]
+		same = w.Topic == g.Topic && w.Type == g.Type && w.ID == g.ID && w.Key == g.Key && proto.Equal(w.Data, g.Data)
+	}
+	if !same {
+		t.Fatalf("said\n%v\nnow\n%v", want, got)
+	}
+}
+
+// TestPartsAreNamedAlike: for every event and every later header, the header sends the event to each chunk that it
+// changed the first time, as long as the header counts it, and to no chunk that it would change now and did not then.
+func TestPartsAreNamedAlike(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		e := newEnv(t, mutants{})
+		versions := drawHistory(rt, e, 40)
+		for _, head := range versions[e.batch] {
+			row, err := e.m.LoadRow(e.batch, head.bytes)
+			require.NoError(t, err)
+			h := row.(*Row)
+			for off := int64(0); off <= head.applied; off++ {
+				var ev codecs.Event
+				require.NoError(t, e.m.Decode(&e.history[off], &ev))
+				named := e.m.Parts(h, off, &ev)
+				for key := range versions {
+					if key == e.batch || !h.counts(key) {
+						continue
+					}
+					before, then := versions.bytes(e, key, off-1), versions.bytes(e, key, off)
+					if !slices.Contains(named, key) {
+						if !bytes.Equal(before, then) {
+							rt.Fatalf("header of %d does not send %d to %q\n%s", head.applied, off, key, e.log())
+						}
+						continue
+					}
+					c, err := e.m.LoadPart(key, before)
+					require.NoError(t, err)
+					e.m.StepPart(c, off, &ev)
+					now, err := c.AppendBinary(nil)
+					require.NoError(t, err)
+					if !bytes.Equal(now, then) {
+						rt.Fatalf("header of %d: %d gives %q another state than then\n%s", head.applied, off, key, e.log())
+					}
+				}
+			}
+		}
+	})
+}
+
+// bytes are those of a chunk as of an offset, of the empty chunk where there is none.
+func (p past) bytes(e *env, key string, o int64) []byte {
+	if s, ok := p.at(key, o); ok {
+		return s.bytes
+	}
+	b, err := e.m.NewPart(key).AppendBinary(nil)
+	require.NoError(e.t, err)
+	return b
 }
 
 // counts says that a row is the header, or a chunk that it counts.
@@ -182,12 +191,12 @@ func (e *env) log() string {
 // TestReaderAgreesWithHeader: what a reader derives from the chunks is what the header counts, at any time.
 func TestReaderAgreesWithHeader(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := &casting{feeders: rapid.Uint32Range(1, 2).Draw(rt, "feeders"), legs: rapid.Uint32Range(1, 2).Draw(rt, "legs")}
+		c := drawScene(rt)
 		e := newEnv(t, mutants{})
 		ends := map[string]bool{}
 		for range rapid.IntRange(3, 30).Draw(rt, "events") {
-			e.now += rapid.SampledFrom([]int64{0, 1, 100, 400, 1000}).Draw(rt, "dt")
-			typ, data := drawEvent(rt, c)
+			e.now += rapid.SampledFrom(dt).Draw(rt, "dt")
+			typ, data := c.event(rt)
 			before := len(e.ends)
 			h := e.step(typ, data)
 			for _, id := range e.ends[before:] {

@@ -18,6 +18,7 @@ func (s *step) report(d *codecs.BatchReport) {
 			return
 		}
 		l = newRun(d.Run, s.off)
+		l.LastProgress = r.Now
 		if r.run == nil {
 			r.adopt(l)
 		} else {
@@ -67,7 +68,7 @@ func (s *step) take(l *life, d *codecs.BatchReport) {
 		if s.m.off.deltas {
 			s.addDelta(l, c)
 		} else {
-			l.set(c.id, counts{n: c.n, running: c.running})
+			l.set(c.id, c.countsIn(l.round()))
 		}
 		known += c.delta.again + c.delta.beyond + c.delta.started
 		started += c.delta.started
@@ -78,7 +79,7 @@ func (s *step) take(l *life, d *codecs.BatchReport) {
 		for _, f := range c.delta.fresh {
 			known += uint64(f.hi - f.lo)
 			if l == s.r.run && l.Start != nil {
-				s.r.collectFresh(f.outcome, c.base()+f.lo, c.base()+f.hi-1)
+				s.r.collectFresh(c.feeder(), f.outcome, c.base()+f.lo, c.base()+f.hi-1)
 				if d != nil {
 					s.r.attempts += uint64(f.hi-f.lo) * uint64(max(d.Items[f.item].Attempt, 1))
 				}
@@ -89,7 +90,7 @@ func (s *step) take(l *life, d *codecs.BatchReport) {
 				told = s.tellReason(l, c, d, f, told)
 			}
 		}
-		if len(c.delta.fresh) > 0 || c.delta.started > 0 {
+		if c.delta.news || c.delta.started > 0 {
 			l.LastProgress = s.r.Now
 		}
 	}

@@ -25,7 +25,7 @@ type Row struct {
 
 	done     *codecs.SubjobsCompleted // what the next cut announces; never stored
 	attempts uint64                   // of the tasks that it announces
-	sets     [outcomes]*pending
+	sets     []*pending
 }
 
 // life is the counts of one run, which its row stores in packed form.
@@ -48,6 +48,16 @@ func (c *counts) ended() uint32 {
 		t += n
 	}
 	return t
+}
+
+// reopen forgets what a new round runs again.
+func (c *counts) reopen() {
+	c.running = 0
+	for o := range c.n {
+		if reopened[o] {
+			c.n[o] = 0
+		}
+	}
 }
 
 func (c *counts) failures() uint32 {

@@ -150,5 +150,5 @@ func (l *life) markedFailures(left uint32) (failed, unknown uint32) {
 		failed = uint32(min(sum, uint64(left)))
 		return failed, left - failed
 	}
-	return failed, left
+	return failed, l.sum.n[codecs.Unknown] + left
 }

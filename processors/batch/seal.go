@@ -28,11 +28,9 @@ func (s *step) seal(d *codecs.BatchSeal) {
 	case f.Sealed:
 		s.contradict(fmt.Sprintf("feeder %d sealed twice: %d tasks, then %d, or with another digest", d.Feeder, f.Total, d.Total))
 		return
-	case d.Total > l.maxIndex():
-		s.reject(fmt.Sprintf("/total: %d, max_total is %d", d.Total, l.maxIndex()))
-		return
-	case uint64(l.total())+uint64(d.Total) > 1<<32-1:
-		s.reject("/total: the feeders' totals exceed 4294967295 tasks")
+	}
+	if reason := l.refuses(d.Total); reason != "" {
+		s.reject(reason)
 		return
 	}
 	f.Sealed, f.Total, f.SealedAt = true, d.Total, s.off
@@ -50,6 +48,17 @@ func (s *step) seal(d *codecs.BatchSeal) {
 	if !s.m.off.sealDoesNotLook {
 		s.evaluate()
 	}
+}
+
+// refuses says why a feeder cannot have n tasks.
+func (l *life) refuses(n uint32) string {
+	switch {
+	case n > l.maxIndex():
+		return fmt.Sprintf("/total: %d, max_total is %d", n, l.maxIndex())
+	case uint64(l.total())+uint64(n) > 1<<32-1:
+		return "/total: the feeders' totals exceed 4294967295 tasks"
+	}
+	return ""
 }
 
 // started returns the run of an event that needs a START; otherwise it says why there is none.

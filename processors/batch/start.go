@@ -25,6 +25,10 @@ func (s *step) start(d *codecs.BatchStart) {
 		s.audit().Stale++
 		return
 	}
+	if r.run != nil && r.run.Run == d.Run && r.run.State == codecs.State_collected {
+		s.reject(fmt.Sprintf("run %s had no START for so long that its reports were forgotten: start another run", d.Run))
+		return
+	}
 	if r.run != nil && r.run.Run != d.Run && r.run.Start != nil {
 		if reason := s.reuse(d); reason != "" {
 			s.reject(reason)
@@ -51,6 +55,9 @@ func startFault(d *codecs.BatchStart) string {
 	}
 	if d.Feeders > codecs.MaxFeeders {
 		return fmt.Sprintf("/feeders: %d, at most %d", d.Feeders, codecs.MaxFeeders)
+	}
+	if d.Queue != "" && (d.Feeders > 1 || len(d.Legs) > 1) {
+		return "/queue: a queue batch has one feeder and one leg"
 	}
 	if d.OpenChildren && (d.Feeders > 1 || d.Mode == modeMarkers) {
 		return "/open_children: for one feeder in mode ledger"
@@ -89,6 +96,7 @@ func (s *step) begin(run string) *life {
 		return l // its reports came first
 	}
 	if old := r.run; old != nil {
+		s.out = s.m.Cut(r, s.out) // what it tells is of the old run
 		r.retire(old)
 	}
 	if l == nil {
@@ -108,16 +116,29 @@ func newRun(run string, off int64) *life {
 // retire remembers a run that is over; its chunks are collected.
 func (r *Row) retire(l *life) {
 	r.Past = append(r.Past, l.Run)
-	if n := len(r.Past) - maxPast; n > 0 {
-		r.Past = r.Past[n:]
+	for len(r.Past) > maxPast {
+		r.spare(r.Past[0])
+		r.Past = r.Past[1:]
 	}
-	r.Garbage = nil
+	size := 0
+	for _, key := range r.Garbage {
+		size += len(key)
+	}
 	for _, id := range l.ids() {
-		if len(r.Garbage) == maxGarbage {
+		key := codecs.ChunkKey(r.Batch, l.Run, id)
+		if size += len(key); size > maxGarbage {
 			break
 		}
-		r.Garbage = append(r.Garbage, codecs.ChunkKey(r.Batch, l.Run, id))
+		r.Garbage = append(r.Garbage, []byte(key))
 	}
+}
+
+// spare takes the chunks of a run whose name may be used again from the garbage.
+func (r *Row) spare(run string) {
+	r.Garbage = slices.DeleteFunc(r.Garbage, func(key []byte) bool {
+		_, of, _, _ := codecs.SplitChunkKey(string(key))
+		return of == run
+	})
 }
 
 // open turns a life into an open batch.
@@ -133,6 +154,7 @@ func (s *step) open(l *life, d *codecs.BatchStart) {
 		l.Feeders[i] = &codecs.FeederRow{}
 	}
 	l.Deadlines = absolute(d.Deadlines, now)
+	s.disown(l)
 	s.r.Version++
 	s.event(codecs.TypeBatchStarted, "")
 	if l.ParkedLegs > 0 && l.ParkedLegs != l.pinnedLegs() {
@@ -144,6 +166,18 @@ func (s *step) open(l *life, d *codecs.BatchStart) {
 		return
 	}
 	s.evaluate()
+}
+
+// disown makes reports of feeders that START does not know count nothing: they are no tasks.
+func (s *step) disown(l *life) {
+	for id, c := range l.chunks {
+		if id>>16 >= uint32(len(l.Feeders)) {
+			if n := c.ended(); n > 0 {
+				s.audit().Unexpected += uint64(n)
+			}
+			l.set(id, counts{})
+		}
+	}
 }
 
 // absolute turns durations that count from START into times.
