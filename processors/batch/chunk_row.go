@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -74,6 +75,9 @@ func loadChunk(key string, b []byte, off mutants) (*Chunk, error) {
 				return fail(err)
 			}
 		}
+		if !l.consistent() {
+			return fail(errContradiction)
+		}
 		c.legs = append(c.legs, l)
 	}
 	if err := unpack(&c.started, r.Started); err != nil {
@@ -83,12 +87,33 @@ func loadChunk(key string, b []byte, off mutants) (*Chunk, error) {
 	return c, nil
 }
 
+var errContradiction = errors.New("sets of outcomes contradict each other")
+
+// consistent says that every index has at most one outcome, and is done if it has one.
+func (l *leg) consistent() bool {
+	var seen bitset.BitSet
+	for o := range l.by {
+		s := &l.by[o]
+		if s.None() {
+			continue
+		}
+		if seen.IntersectionCardinality(s) > 0 || l.done.IntersectionCardinality(s) != s.Count() {
+			return false
+		}
+		seen.InPlaceUnion(s)
+	}
+	return true
+}
+
 func unpack(s *bitset.BitSet, packed []byte) error {
 	if len(packed) == 0 {
 		return nil
 	}
 	m := roaring.New()
 	if _, err := m.ReadFrom(bytes.NewReader(packed)); err != nil {
+		return err
+	}
+	if err := m.Validate(); err != nil && !m.IsEmpty() {
 		return err
 	}
 	if !m.IsEmpty() && m.Maximum() >= codecs.ChunkSize {

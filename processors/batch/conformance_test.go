@@ -13,6 +13,8 @@ import (
 // testdata/conformance at the root of the repository.
 func TestConformance(t *testing.T) {
 	t.Run("C06", outcomeFirstCollectionLater)
+	t.Run("C28", idlePartitionsReportToo)
+	t.Run("C40", redriveKeepsTheRecordedTasks)
 	t.Run("C43", lateAfterCollection)
 	t.Run("C45", tenMillionArePaged)
 	t.Run("C46", sumsAlwaysAddUp)
@@ -38,6 +40,40 @@ func outcomeFirstCollectionLater(t *testing.T) {
 	keys, self = e.m.Collect(e.nudge())
 	require.Len(t, keys, 2, "both chunks")
 	require.False(t, self, "the marker stands")
+}
+
+// idlePartitionsReportToo: a unit without data reports END like the others: it neither completes the batch nor blocks it,
+// and while it is silent it is named.
+func idlePartitionsReportToo(t *testing.T) {
+	e := newEnv(t, mutants{})
+	e.start(&codecs.BatchStart{Mode: modeMarkers, Units: []*codecs.UnitSet{{Stage: "a", Topic: "x", Partitions: 3}}})
+	e.seal(4)
+	end := func(p uint32, consumed uint64) *Row {
+		return e.step(codecs.TypeBatchEnd, &codecs.BatchEnd{Run: "r", Unit: &codecs.Unit{Stage: "a", Topic: "x", Partition: p}, Consumed: consumed})
+	}
+	end(0, 4)
+	r := end(2, 0)
+	require.Equal(t, codecs.State_sealed, r.run.State)
+	require.Len(t, r.MissingUnits(), 1)
+	require.Equal(t, uint32(1), r.MissingUnits()[0].Partition)
+	require.Equal(t, codecs.State_completed, end(1, 0).run.State)
+	require.Empty(t, e.header().MissingUnits())
+}
+
+// redriveKeepsTheRecordedTasks: N and the manifest of the seal stand in every round; a seal with another input is refused.
+func redriveKeepsTheRecordedTasks(t *testing.T) {
+	e := newEnv(t, mutants{})
+	e.start(&codecs.BatchStart{Queue: "q"})
+	seal := &codecs.BatchSeal{Run: "r", Total: 3, PayloadDigest: []byte("d"), Chunks: []*codecs.ChunkPosition{{Offset: 70}}}
+	e.step(codecs.TypeBatchSeal, seal)
+	e.round(1, 0, 1, codecs.OK)
+	e.round(1, 2, 2, codecs.Failed)
+	e.command("1", "redrive", nil)
+	last := e.orders[len(e.orders)-1]
+	require.Equal(t, []uint32{2, 3, 2}, []uint32{last.Lo, last.Hi, last.Round})
+	require.Equal(t, int64(70), last.Chunks[0].Offset)
+	r := e.step(codecs.TypeBatchSeal, &codecs.BatchSeal{Run: "r", Total: 4, PayloadDigest: []byte("other")})
+	require.Equal(t, codecs.State_inconsistent, r.run.State)
 }
 
 // lateAfterCollection: a completion after collection is late and makes nothing live again.

@@ -7,7 +7,7 @@ import (
 )
 
 // Parts names the chunks that an event touches. With a header that is ahead of the event (a replay) it decides as it did
-// the first time, because it reads only what is pinned to offsets.
+// the first time, because it reads only what is pinned to offsets. The slice may be used again by the next call.
 func (m *Machine) Parts(row codecs.Row, off int64, ev *codecs.Event) []string {
 	r := row.(*Row)
 	switch d := ev.Data.(type) {
@@ -108,7 +108,8 @@ func (m *Machine) reportParts(r *Row, off int64, ev *codecs.Event, d *codecs.Bat
 			if it.First&^0xffff >= bound {
 				return nil
 			}
-			return m.withCursor(r, l, []string{m.key(r, l, d.Run, d.Feeder<<16|it.First>>16)})
+			r.one[0] = m.key(r, l, d.Run, d.Feeder<<16|it.First>>16)
+			return m.withCursor(r, l, r.one[:])
 		}
 	}
 	var ids []uint32

@@ -120,7 +120,9 @@ type step struct {
 
 // Step applies one event to a header.
 func (m *Machine) Step(row codecs.Row, parts []codecs.Row, off int64, ev *codecs.Event, out []codecs.Message) []codecs.Message {
-	s := step{m: m, r: row.(*Row), parts: parts, off: off, ev: ev, out: out}
+	r := row.(*Row)
+	s := &r.scratch
+	*s = step{m: m, r: r, parts: parts, off: off, ev: ev, out: out}
 	if ev.Time > s.r.Now {
 		s.r.Now = ev.Time
 	}
@@ -144,5 +146,7 @@ func (m *Machine) Step(row codecs.Row, parts []codecs.Row, off int64, ev *codecs
 	s.forget()
 	s.release()
 	s.announce(before)
-	return s.out
+	out = s.out
+	*s = step{}
+	return out
 }

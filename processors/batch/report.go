@@ -139,7 +139,7 @@ func (s *step) tellReason(l *life, c *Chunk, d *codecs.BatchReport, f fresh, tol
 	it := d.Items[f.item]
 	if codecs.IsFailure(f.outcome) && !l.FailureSeen && l == s.r.run && l.Start != nil {
 		l.FailureSeen = true
-		s.event(codecs.TypeBatchFirstFailure, fmt.Sprintf("task %d: %s: %s", lo, f.outcome, clip(it.Reason)))
+		s.event(codecs.TypeBatchFirstFailure, joined(fmt.Sprintf("task %d: %s", lo, f.outcome), ": ", clip(it.Reason)))
 	}
 	if told >= maxReasons {
 		return told
@@ -163,6 +163,14 @@ func outcomeKey(batch, run string, feeder, index uint32) string {
 	return k
 }
 
+// joined appends what is known.
+func joined(s, with, more string) string {
+	if more == "" {
+		return s
+	}
+	return s + with + more
+}
+
 // clip bounds a reason and copies it out of the record.
 func clip(s string) string {
 	if len(s) > maxReason {
@@ -181,7 +189,7 @@ func (s *step) late(l *life, d *codecs.BatchReport) {
 	if l.Start == nil || l != s.r.run {
 		return
 	}
-	s.event(codecs.TypeBatchLate, fmt.Sprintf("%d completions of round %d from %s", n, max(d.Round, 1), d.Reporter))
+	s.event(codecs.TypeBatchLate, joined(fmt.Sprintf("%d completions of round %d", n, max(d.Round, 1)), " from ", d.Reporter))
 	if max(d.Round, 1) == l.round() {
 		l.LateEnded += uint32(min(n, 1<<31))
 		s.drain(l)

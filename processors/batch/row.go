@@ -25,6 +25,8 @@ type Row struct {
 
 	done     *codecs.SubjobsCompleted // what the next cut announces; never stored
 	attempts uint64                   // of the tasks that it announces
+	scratch  step                     // of the event at hand: one report allocates nothing
+	one      [1]string                // what Parts returns for it
 	sets     []*pending
 }
 

@@ -40,7 +40,7 @@ func (c *scene) index(t *rapid.T, label string) uint32 {
 }
 
 func (c *scene) name(t *rapid.T) string {
-	return rapid.SampledFrom([]string{"r", "r", "r", "r", "r", "s", "s", "u"}).Draw(t, "run")
+	return rapid.SampledFrom([]string{"r", "r", "r", "r", "s", "s", "u"}).Draw(t, "run")
 }
 
 // event draws any event of the control topic, sensible or not.
