@@ -16,7 +16,7 @@ func (s *step) end(d *codecs.BatchEnd) {
 	switch {
 	case !l.marked():
 		s.reject(fmt.Sprintf("run %s is in mode %s", l.Run, l.Start.Mode))
-	case !declared(l.Start, u):
+	case !s.m.off.anyUnit && !declared(l.Start, u):
 		s.audit().Unexpected++
 	case l.open() == nil || max(d.Round, 1) != l.round():
 		s.audit().Late++

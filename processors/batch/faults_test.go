@@ -292,3 +292,30 @@ func TestEveryLegIsProgress(t *testing.T) {
 	e.now += 1000
 	require.Equal(t, codecs.State_expired, e.nudge().run.State)
 }
+
+// A task that was started in a round that ended is pending in the next, and may start again.
+func TestStartedTasksStartAgain(t *testing.T) {
+	e := newEnv(t, mutants{})
+	e.start(&codecs.BatchStart{})
+	e.seal(3)
+	e.round(1, 0, 1, codecs.Outcome_unspecified)
+	e.command("1", "cancel", nil)
+	require.Equal(t, uint32(0), e.command("2", "redrive", nil).run.tally().Running)
+	require.Equal(t, uint32(1), e.round(2, 0, 0, codecs.Outcome_unspecified).run.tally().Running)
+}
+
+// Every round releases what is open from the first task on, and has its whole time without progress.
+func TestRoundsBeginAnew(t *testing.T) {
+	e := newEnv(t, mutants{})
+	e.start(&codecs.BatchStart{Queue: "q", Deadlines: &codecs.Deadlines{NoProgressFor: 1000}})
+	e.seal(4)
+	e.round(1, 0, 3, codecs.Failed)
+	for round := uint32(2); round < 5; round++ {
+		e.now += 5000
+		e.command(string(rune('0'+round)), "redrive", nil)
+		last := e.orders[len(e.orders)-1]
+		require.Equal(t, []uint32{0, 4, round}, []uint32{last.Lo, last.Hi, last.Round})
+		e.now += 999
+		require.Equal(t, codecs.State_completed_with_failures, e.round(round, 0, 3, codecs.Lost).run.State)
+	}
+}

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"math"
 	"slices"
 
 	"github.com/quiesce/quiesce/codecs"
@@ -51,6 +52,9 @@ func (m *Machine) gate(l *life, off int64, d *codecs.BatchReport) verdict {
 		return accepted
 	}
 	round := max(d.Round, 1)
+	if m.off.gateNow {
+		off = math.MaxInt64
+	}
 	switch at := l.roundAt(off); {
 	case at == round:
 	case at == 0 || round < at:
@@ -61,7 +65,7 @@ func (m *Machine) gate(l *life, off int64, d *codecs.BatchReport) verdict {
 	if l.Start != nil && off > l.StartedOffset && l.pinnedLegs() != max(d.Legs, 1) {
 		return unexpected
 	}
-	if l.Start.GetOpenChildren() && off > l.StartedOffset && exceeds(d, l.bound(d.Feeder, off)) {
+	if l.Start.GetOpenChildren() && exceeds(d, l.bound(d.Feeder, off)) {
 		return unexpected // its chunks cannot tell: N grows
 	}
 	return accepted
@@ -156,7 +160,7 @@ func (r *Row) expires(l *life, off int64, ev *codecs.Event) bool {
 // sealParts are the chunks that hold, or may come to hold, indexes that are no tasks.
 func (m *Machine) sealParts(r *Row, off int64, ev *codecs.Event, d *codecs.BatchSeal) []string {
 	l := r.life(d.Run, off)
-	if l == nil || l != r.run || l.Start == nil || off <= l.StartedOffset || d.Feeder >= uint32(len(l.Feeders)) || l.Start.OpenChildren {
+	if l == nil || l != r.run || l.Start == nil || d.Feeder >= uint32(len(l.Feeders)) || l.Start.OpenChildren {
 		return nil
 	}
 	f := l.Feeders[d.Feeder]

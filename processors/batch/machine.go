@@ -55,6 +55,8 @@ type mutants struct {
 	firstLeg           bool // terminal at the first leg
 	endsCounted        bool // END counted, not a set of units
 	deltas             bool // header adds what a chunk reports
+	gateNow            bool // a replay is judged by the state that followed, not by its offset
+	anyUnit            bool // END of a unit that START does not name counts
 }
 
 // New returns the machine.

@@ -86,6 +86,27 @@ func TestEveryRuleIsMissed(t *testing.T) {
 			e.seal(5) // none of them is a task
 			return e.round(1, 0, 3, codecs.OK).run.State == codecs.State_sealed
 		}},
+		"a replay judged by what followed": {mutants{gateNow: true}, func(e *env) bool {
+			e.start(&codecs.BatchStart{})
+			e.seal(2)
+			e.round(1, 0, 0, codecs.OK)
+			e.command("1", "cancel", nil)
+			key := codecs.ChunkKey("b", "r", 0)
+			delete(e.rows, key) // a crash came before the chunk was written
+			delete(e.cached, key)
+			for _, rec := range e.history {
+				e.feed(rec, func(codecs.Message) {})
+			}
+			return e.chunk(key).n[codecs.OK] == 1
+		}},
+		"END of any unit counted": {mutants{anyUnit: true}, func(e *env) bool {
+			e.start(&codecs.BatchStart{Mode: "markers", Units: []*codecs.UnitSet{{Stage: "a", Topic: "x", Partitions: 2}}})
+			e.seal(1)
+			for _, p := range []uint32{0, 7} {
+				e.step(codecs.TypeBatchEnd, &codecs.BatchEnd{Run: "r", Unit: &codecs.Unit{Stage: "a", Topic: "x", Partition: p}})
+			}
+			return e.header().run.State == codecs.State_sealed
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.True(t, c.holds(quietEnv(t, mutants{})), "with the rule")

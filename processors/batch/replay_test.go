@@ -230,3 +230,42 @@ func TestReaderAgreesWithHeader(t *testing.T) {
 		}
 	})
 }
+
+// namedAgain are the parts that the header as it stands names for a record of the past.
+func (e *env) namedAgain(off int64) []string {
+	var ev codecs.Event
+	require.NoError(e.t, e.m.Decode(&e.history[off], &ev))
+	return e.m.Parts(e.header(), off, &ev)
+}
+
+// A report that was stale because two runs were known already stays so when its run becomes known later.
+func TestStaleStaysStale(t *testing.T) {
+	e := newEnv(t, mutants{})
+	e.start(&codecs.BatchStart{})
+	e.step(codecs.TypeBatchReport, reportOf("s", 0, 1, codecs.NewItem(0, 0, codecs.OK)))
+	stale := int64(len(e.history))
+	e.step(codecs.TypeBatchReport, reportOf("u", 0, 1, codecs.NewItem(0, 0, codecs.OK)))
+	require.Equal(t, uint64(1), e.header().Audit.Stale)
+	e.start(&codecs.BatchStart{Run: "s", ReuseOpen: "supersede"})
+	require.Empty(t, e.namedAgain(stale), "u is free to be parked, but was not then")
+	e.step(codecs.TypeBatchReport, reportOf("u", 0, 1, codecs.NewItem(1, 1, codecs.OK)))
+	require.Equal(t, "u", e.header().next.Run)
+	require.Empty(t, e.namedAgain(stale), "u is parked, but was not then")
+}
+
+// An index above N at its time stays unexpected when N grows later.
+func TestUnexpectedStaysUnexpected(t *testing.T) {
+	e := newEnv(t, mutants{})
+	e.start(&codecs.BatchStart{Queue: "q", OpenChildren: true})
+	e.seal(2)
+	early := int64(len(e.history))
+	e.round(1, 5, 5, codecs.OK)
+	d := reportOf("r", 0, 1, codecs.NewItem(0, 0, codecs.OK))
+	d.Children = &codecs.Children{Count: 5}
+	r := e.step(codecs.TypeBatchReport, d)
+	require.Equal(t, uint32(7), r.run.total())
+	require.Empty(t, e.namedAgain(early))
+	require.NotEmpty(t, e.namedAgain(int64(len(e.history))-1))
+	e.round(1, 1, 4, codecs.OK)
+	require.Equal(t, uint32(2), e.header().run.tally().Pending, "5 and 6")
+}

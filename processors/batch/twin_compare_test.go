@@ -18,6 +18,7 @@ type scene struct {
 	children      bool
 	queue         string
 	spread        []uint32 // indexes that are used
+	orderly       int      // steps of a beginning in order that are left: START, a seal of each feeder
 }
 
 func drawScene(t *rapid.T) *scene {
@@ -32,6 +33,9 @@ func drawScene(t *rapid.T) *scene {
 	c.spread = rapid.SampledFrom([][]uint32{
 		{0, 1, 2, 3, 4, 5}, {0, 1, 65_535, 65_536, 65_537}, {65_535, 65_536, 131_071, 131_072, 131_073},
 	}).Draw(t, "spread")
+	if rapid.IntRange(0, 2).Draw(t, "orderly") > 0 {
+		c.orderly = 1 + int(c.feeders)
+	}
 	return c
 }
 
@@ -45,6 +49,13 @@ func (c *scene) name(t *rapid.T) string {
 
 // event draws any event of the control topic, sensible or not.
 func (c *scene) event(t *rapid.T) (string, proto.Message) {
+	if c.orderly > 0 {
+		c.orderly--
+		if c.orderly == int(c.feeders) {
+			return codecs.TypeBatchStart, c.start(t, "r")
+		}
+		return codecs.TypeBatchSeal, &codecs.BatchSeal{Run: "r", Total: c.index(t, "total") + 1, Feeder: uint32(c.orderly)}
+	}
 	run := c.name(t)
 	switch rapid.IntRange(0, 13).Draw(t, "event") {
 	case 0, 1:
