@@ -224,6 +224,10 @@ func TestReaderAgreesWithHeader(t *testing.T) {
 				h.Missing(ref, ch, 0, func(sp Span) bool { missing += sp.Last - sp.First + 1; return true })
 			}
 			want := s.Counts
+			if h.run.marked() { // units say how many of their records failed, and cannot name them
+				require.Equal(t, want.Failed+want.Unknown, got[codecs.Failed]+got[codecs.Unknown], "%s\n%s", h, e.log())
+				got[codecs.Failed] = want.Failed
+			}
 			require.Equal(t, []uint32{want.Pending + want.Running, want.Running, want.Ok, want.Failed, want.Skipped, want.Cancelled, want.TimedOut, want.Lost},
 				[]uint32{missing, running, got[codecs.OK], got[codecs.Failed], got[codecs.Skipped], got[codecs.Cancelled], got[codecs.TimedOut], got[codecs.Lost]},
 				"%s\n%s", h, e.log())
