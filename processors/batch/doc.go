@@ -35,6 +35,10 @@
 //     or late changes nothing.
 //   - Cancel and close are O(1): the header says what all open tasks became; readers derive it.
 //   - Reports before START are kept for the current run and one newer run; START adopts them.
+//     Of feeders that START does not have they count nothing. Where START never comes they are forgotten, after the event
+//     that finds it so: that event may be the START.
+//   - A chunk may come along with a report that names none of its tasks (release in a later round): it does not change,
+//     and the header reads its counts as of the round.
 //   - An index that was reported before the seal and turns out to be >= N is forgotten by its chunk at the seal.
 //   - A second seal with the same values is a duplicate, with other values the batch is INCONSISTENT.
 //   - Redrive: the header zeroes what runs again; a chunk follows when the first report of the round reaches it, and a
