@@ -319,3 +319,13 @@ func TestRoundsBeginAnew(t *testing.T) {
 		require.Equal(t, codecs.State_completed_with_failures, e.round(round, 0, 3, codecs.Lost).run.State)
 	}
 }
+
+// Tasks of a run that waits for its START are not told under the run that is current.
+func TestCutIsSilentOfParkedRuns(t *testing.T) {
+	e := newEnv(t, mutants{})
+	e.start(&codecs.BatchStart{})
+	e.step(codecs.TypeBatchReport, reportOf("s", 0, 1, codecs.NewItem(0, 5, codecs.OK)))
+	for _, m := range e.sent {
+		require.NotEqual(t, codecs.TypeSubjobsCompleted, m.Type)
+	}
+}
