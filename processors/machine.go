@@ -31,7 +31,8 @@ type Machine interface {
 	LoadRow(key string, b []byte) (Row, error)
 	LoadPart(key string, b []byte) (Row, error)
 
-	// Parts returns the table keys of the part rows that the event touches, in a stable order.
+	// Parts returns the table keys of the part rows that the event touches, in a stable order. The next call for the row
+	// may use the slice again.
 	Parts(row Row, offset int64, ev *codecs.Event) []string
 	// StepPart applies the event to one part. It never reads the header.
 	StepPart(part Row, offset int64, ev *codecs.Event)
