@@ -24,7 +24,8 @@ type Config struct {
 	Dir string
 	// Keep leaves everything running after the result until the context ends.
 	Keep bool
-	// Watch gets what can be looked at while it runs: once when it is up, then some times a second. May be nil.
+	// Watch gets what can be looked at while it runs: once when everything is up, before the first task is fed, then some
+	// times a second. May be nil.
 	Watch func(Progress)
 	// Done gets the result before Keep begins to wait. May be nil.
 	Done func(*Result)

@@ -142,6 +142,7 @@ func (d *deployment) stop() error {
 
 // job feeds the batch, follows it to its end and collects the result.
 func (d *deployment) job(ctx context.Context) (*Result, error) {
+	d.cfg.Watch(d.progress())
 	begin := time.Now()
 	group, gctx := errgroup.WithContext(ctx)
 	watch, stopWatch := context.WithCancel(gctx)
@@ -193,13 +194,17 @@ func (d *deployment) watch(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		d.cfg.Watch(Progress{Sidecar: d.node.Address(), Broker: d.broker.Bootstrap(), Tasks: len(d.paths), Stages: d.handled()})
+		d.cfg.Watch(d.progress())
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 	}
+}
+
+func (d *deployment) progress() Progress {
+	return Progress{Sidecar: d.node.Address(), Broker: d.broker.Bootstrap(), Tasks: len(d.paths), Stages: d.handled()}
 }
 
 func (d *deployment) handled() map[string]int {

@@ -24,6 +24,7 @@ func TestDashboardAgreesWithTheDemo(t *testing.T) {
 		Watch: func(p demo.Progress) {
 			if b == nil && p.Sidecar != "" {
 				b = open(t, p.Sidecar, 1440, 1000)
+				b.holds(text("#live") + ` === "live"`) // nothing is fed before that
 				b.run(evaluate(`window.seen = []; new MutationObserver(() => {
 					const text = document.querySelector('[data-key="go-index"]')?.innerText;
 					if (text) seen.push(text);
