@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/quiesce/quiesce/codecs"
 )
 
 // Kafka is a Consumer on a topic and a consumer group.
@@ -23,14 +22,16 @@ type Kafka struct {
 	closed context.Context
 	loops  sync.WaitGroup
 
-	commits sync.Mutex // one commit at a time, in order
+	commits sync.Mutex  // one commit at a time, in order
+	gone    atomic.Bool // as if killed: nothing is committed any more (tests)
 
 	mu      sync.Mutex
 	parts   map[int32]*partition
 	ready   backlog
-	running int           // deliveries that are out
-	alone   bool          // the one that is out is a suspect
-	changed chan struct{} // closed and replaced whenever something may be taken or polled
+	anew    map[int32]bool // partitions whose committed offset is of another incarnation of the topic: begin anew
+	running int            // deliveries that are out
+	alone   bool           // the one that is out is a suspect
+	changed chan struct{}  // closed and replaced whenever something may be taken or polled
 }
 
 var _ Consumer = (*Kafka)(nil)
@@ -51,33 +52,42 @@ func Open(ctx context.Context, cfg Config) (*Kafka, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	q := &Kafka{cfg: cfg, parts: map[int32]*partition{}, changed: make(chan struct{})}
+	q := &Kafka{cfg: cfg, parts: map[int32]*partition{}, anew: map[int32]bool{}, changed: make(chan struct{})}
+	q.closed, q.stop = context.WithCancel(context.Background())
+	var err error
+	if q.topicID, err = topicID(ctx, cfg); err != nil { // before the group begins: fetched needs it
+		return nil, fmt.Errorf("queue %s: topic %s: %w", cfg.Queue, cfg.topic(), err)
+	}
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(cfg.Bootstrap...), kgo.ConsumeTopics(cfg.topic()), kgo.ConsumerGroup(cfg.group()),
 		kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.OnOffsetsFetched(q.fetched), kgo.OnPartitionsRevoked(q.revoked), kgo.OnPartitionsLost(q.lost),
+		kgo.OnOffsetsFetched(q.fetched), kgo.AdjustFetchOffsetsFn(q.adjust),
+		kgo.OnPartitionsRevoked(q.revoked), kgo.OnPartitionsLost(q.lost), kgo.BlockRebalanceOnPoll(),
 		kgo.FetchMaxWait(500 * time.Millisecond), kgo.ProducerLinger(0), kgo.RequiredAcks(kgo.AllISRAcks()),
 	}
 	if cfg.InstanceID != "" {
 		opts = append(opts, kgo.InstanceID(cfg.InstanceID))
 	}
-	cl, err := kgo.NewClient(append(opts, cfg.Options...)...)
-	if err != nil {
+	if q.cl, err = kgo.NewClient(append(opts, cfg.Options...)...); err != nil {
 		return nil, fmt.Errorf("queue %s: %w", cfg.Queue, err)
 	}
+	q.loops.Go(q.poll)
+	q.loops.Go(q.commitDone)
+	return q, nil
+}
+
+// topicID names the incarnation of the queue's topic, which must exist.
+func topicID(ctx context.Context, cfg Config) ([16]byte, error) {
+	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(cfg.Bootstrap...)}, cfg.Options...)...)
+	if err != nil {
+		return [16]byte{}, err
+	}
+	defer cl.Close()
 	topics, err := kadm.NewClient(cl).ListTopics(ctx, cfg.topic())
 	if err == nil {
 		err = topics.Error()
 	}
-	if err != nil {
-		cl.Close()
-		return nil, fmt.Errorf("queue %s: topic %s: %w", cfg.Queue, cfg.topic(), err)
-	}
-	q.cl, q.topicID = cl, topics[cfg.topic()].ID
-	q.closed, q.stop = context.WithCancel(context.Background())
-	q.loops.Go(q.poll)
-	q.loops.Go(q.commitDone)
-	return q, nil
+	return topics[cfg.topic()].ID, err
 }
 
 // Close leaves the group. Deliveries that are still out are given back without counting.
@@ -93,7 +103,7 @@ func (q *Kafka) Close() error {
 	defer cancel()
 	q.waitIdle(ctx, nil)
 	err := q.commit(ctx, nil)
-	q.cl.Close()
+	q.cl.CloseAllowingRebalance()
 	return err
 }
 
@@ -105,6 +115,7 @@ func (q *Kafka) poll() {
 		}
 		fetches := q.cl.PollRecords(q.closed, q.cfg.Backlog)
 		if q.closed.Err() != nil || fetches.IsClientClosed() {
+			q.cl.AllowRebalance()
 			return
 		}
 		fetches.EachError(func(topic string, p int32, err error) {
@@ -116,6 +127,7 @@ func (q *Kafka) poll() {
 		fetches.EachRecord(q.add)
 		q.notify()
 		q.mu.Unlock()
+		q.cl.AllowRebalance() // not before add: what was fetched belongs to the assignment that add sees
 	}
 }
 
@@ -127,6 +139,9 @@ func (q *Kafka) add(rec *kgo.Record) {
 	}
 	if p.next < 0 && rec.Offset > p.base && len(p.done) == 0 {
 		p.base = rec.Offset // the group had no offset yet, or older records are gone
+	}
+	if rec.Offset < p.next {
+		q.restart(p, rec.Offset)
 	}
 	if p.next >= 0 && rec.Offset > p.next {
 		p.skip(p.next, rec.Offset) // no record stands there
@@ -146,25 +161,6 @@ func (q *Kafka) add(rec *kgo.Record) {
 	d.Count = p.counts[rec.Offset] + 1
 	p.pending++
 	q.ready.push(d, d.Count > q.cfg.IsolateAfter)
-}
-
-// deadLetter sends a record that is not a task to the dead letter and finishes its offset once that is durable.
-func (q *Kafka) deadLetter(rec *kgo.Record, reason error) {
-	dl := &kgo.Record{Topic: codecs.Topic(q.cfg.Prefix, codecs.TopicDeadLetter), Key: rec.Key, Value: rec.Value,
-		Headers: append(rec.Headers, kgo.RecordHeader{Key: "quiesce-reason", Value: []byte(reason.Error())},
-			kgo.RecordHeader{Key: "quiesce-position", Value: fmt.Appendf(nil, "%s/%d/%d", rec.Topic, rec.Partition, rec.Offset)})}
-	q.cl.Produce(q.closed, dl, func(_ *kgo.Record, err error) {
-		if err != nil {
-			q.cfg.Logger.Error("dead letter not written; the record stays in the queue", "topic", rec.Topic, "offset", rec.Offset, "error", err)
-			return
-		}
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if p := q.parts[rec.Partition]; p != nil {
-			p.finish(rec.Offset)
-			p.dirty = true
-		}
-	})
 }
 
 // notify wakes everybody who waits for a change; q.mu is held.

@@ -103,6 +103,15 @@ func (p *KafkaProducer) count(ctx context.Context, topic string) (int32, error) 
 	return n, nil
 }
 
+func fromKgo(rec *kgo.Record) codecs.Record {
+	out := codecs.Record{Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Key: rec.Key, Value: rec.Value,
+		Headers: make([]codecs.Header, len(rec.Headers))}
+	for i, h := range rec.Headers {
+		out.Headers[i] = codecs.Header{Key: h.Key, Value: h.Value}
+	}
+	return out
+}
+
 func toKgo(rec *codecs.Record) *kgo.Record {
 	out := &kgo.Record{Topic: rec.Topic, Key: rec.Key, Value: rec.Value, Headers: make([]kgo.RecordHeader, len(rec.Headers))}
 	for i, h := range rec.Headers {

@@ -12,6 +12,7 @@ type progress struct {
 	base   int64         // every offset below is done
 	done   []span        // above base, sorted, apart from each other
 	counts map[int64]int // deliveries of offsets that are not done, where > 0
+	stale  bool          // decoded from the metadata of another incarnation of the topic
 }
 
 // span is the offsets [lo, hi).
@@ -122,13 +123,10 @@ func (p *progress) segments() []segment {
 	return out
 }
 
-// encode returns the commit metadata; "" when there is nothing to say. What does not fit is left out from the end:
+// encode returns the commit metadata: always with the topic's id, since an offset means nothing without it. What does not fit is left out from the end:
 // tasks there may run again, none is lost.
 func (p *progress) encode(topicID [16]byte) string {
 	segs := p.segments()
-	if len(segs) == 0 {
-		return ""
-	}
 	b := append([]byte{metadataVersion}, topicID[:]...)
 	at := p.base
 	for _, s := range segs {
@@ -143,8 +141,8 @@ func (p *progress) encode(topicID [16]byte) string {
 	return base64.RawStdEncoding.EncodeToString(b)
 }
 
-// decodeProgress reads commit metadata. Metadata of another incarnation of the topic, or none, gives a fresh progress;
-// what is not ours is an error.
+// decodeProgress reads commit metadata. Metadata of another incarnation of the topic gives a fresh progress that is
+// stale, none a fresh one; what is not ours is an error.
 func decodeProgress(base int64, topicID [16]byte, metadata string) (*progress, error) {
 	p := newProgress(base)
 	if metadata == "" {
@@ -155,6 +153,8 @@ func decodeProgress(base int64, topicID [16]byte, metadata string) (*progress, e
 		return p, errMetadata
 	}
 	if [16]byte(b[1:17]) != topicID {
+		p = newProgress(0)
+		p.stale = true
 		return p, nil
 	}
 	at := base

@@ -21,6 +21,11 @@ func (q *Kafka) fetched(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetch
 			q.cfg.Logger.Warn("commit metadata ignored; tasks above the offset may run again",
 				"queue", q.cfg.Queue, "partition", id, "error", err)
 		}
+		if err == nil && p.stale {
+			q.cfg.Logger.Warn("committed offset is of an earlier topic of this name; the queue is read from its start",
+				"queue", q.cfg.Queue, "partition", id, "offset", offset)
+			offset, q.anew[id] = -1, true
+		}
 		q.parts[id] = &partition{progress: p, id: id, next: -1, running: map[int64]*Delivery{}}
 		if offset >= 0 {
 			q.parts[id].next = offset
@@ -39,6 +44,33 @@ func (q *Kafka) fetched(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetch
 		}
 	}
 	return nil
+}
+
+// adjust makes the partitions whose committed offset means nothing begin at their start.
+func (q *Kafka) adjust(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for id := range q.anew {
+		if parts := offsets[q.cfg.topic()]; parts != nil {
+			parts[id] = kgo.NewOffset().AtStart()
+		}
+	}
+	clear(q.anew)
+	return offsets, nil
+}
+
+// restart forgets what is known of a partition whose log begins anew below what was read: tasks may run again, none is
+// taken for done. q.mu is held.
+func (q *Kafka) restart(p *partition, at int64) {
+	q.cfg.Logger.Error("the queue's log was cut or made anew; reading on from there", "queue", q.cfg.Queue, "partition", p.id,
+		"offset", at, "expected", p.next)
+	q.interrupt(p)
+	if len(p.running) > 0 {
+		q.alone = false
+	}
+	q.running -= len(p.running)
+	clear(p.running)
+	p.progress, p.next, p.dirty = newProgress(at), at, true
 }
 
 // revoked interrupts what runs on the partitions that go to others, waits a little for it, and commits.

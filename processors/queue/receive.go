@@ -172,6 +172,9 @@ func (q *Kafka) commitDone() {
 func (q *Kafka) commit(ctx context.Context, must map[int32]bool) error {
 	q.commits.Lock()
 	defer q.commits.Unlock()
+	if q.gone.Load() {
+		return ErrClosed
+	}
 	topic := q.cfg.topic()
 	offsets, metadata := map[int32]kgo.EpochOffset{}, map[int32]string{}
 	q.mu.Lock()

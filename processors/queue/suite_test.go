@@ -15,7 +15,7 @@ func TestMemory(t *testing.T) {
 			Queue: "q", Producer: m, Delay: 20 * time.Millisecond,
 			Open:   func(*testing.T) queue.Consumer { return m.Consumer("q") },
 			Crash:  func(c queue.Consumer) { c.(*queue.MemoryConsumer).Crash() },
-			Settle: func() {},
+			Settle: func(queue.Consumer) {},
 		}
 	})
 }

@@ -11,12 +11,7 @@ import (
 
 // decodeTask reads a queue record.
 func decodeTask(rec *kgo.Record) (*codecs.Task, error) {
-	c := codecs.Record{Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Key: rec.Key, Value: rec.Value}
-	if c.Headers = make([]codecs.Header, len(rec.Headers)); len(rec.Headers) > 0 {
-		for i, h := range rec.Headers {
-			c.Headers[i] = codecs.Header{Key: h.Key, Value: h.Value}
-		}
-	}
+	c := fromKgo(rec)
 	var ev codecs.Event
 	if err := codecs.Decode(&c, &ev); err != nil {
 		return nil, err

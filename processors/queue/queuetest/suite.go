@@ -20,7 +20,7 @@ type Env struct {
 	Producer queue.Producer
 	Open     func(t *testing.T) queue.Consumer // a further consumer of the queue
 	Crash    func(c queue.Consumer)            // ends one as kill -9 would
-	Settle   func()                            // waits until what was done is durable
+	Settle   func(c queue.Consumer)            // waits until what was done there is durable
 	Delay    time.Duration                     // the shortest delay of the queue
 }
 
@@ -120,7 +120,7 @@ func doneNotAgain(t *testing.T, e *Env) {
 			d.Done()
 		}
 	}
-	e.Settle()
+	e.Settle(c)
 	e.Crash(c)
 	c = e.Open(t)
 	again := receive(t, c, 2)

@@ -1,0 +1,22 @@
+package queue
+
+import "context"
+
+// Crash ends a consumer as kill -9 would, but for the session time-out: nothing is committed any more, and the client
+// is gone.
+func Crash(q *Kafka) {
+	q.gone.Store(true)
+	q.commits.Lock() // what is under way has reached the broker or not
+	q.commits.Unlock()
+	q.mu.Lock()
+	for _, p := range q.parts {
+		q.interrupt(p)
+	}
+	q.mu.Unlock()
+	q.stop()
+	q.loops.Wait()
+	q.cl.CloseAllowingRebalance()
+}
+
+// Commit commits at once what is done.
+func Commit(ctx context.Context, q *Kafka) error { return q.commit(ctx, nil) }
