@@ -69,7 +69,7 @@ func setup(t testing.TB, partitions int32, retries ...time.Duration) *kit {
 
 // config makes everything quick.
 func (k *kit) config() queue.Config {
-	return queue.Config{Bootstrap: k.bootstrap, Prefix: k.prefix, Queue: "q", Retries: k.queue.Retries, CommitEvery: 20 * time.Millisecond,
+	return queue.Config{Bootstrap: k.bootstrap, Prefix: k.prefix, Queue: "q", Retries: k.queue.Retries, CommitEvery: 20 * time.Millisecond, Grace: 100 * time.Millisecond,
 		Logger: k.log, Options: []kgo.Opt{kgo.MetadataMinAge(50 * time.Millisecond), kgo.HeartbeatInterval(100 * time.Millisecond)}}
 }
 
@@ -130,10 +130,17 @@ func TestKafka(t *testing.T) {
 		k := setup(t, 4, 100*time.Millisecond)
 		k.retry(t)
 		return &queuetest.Env{
-			Queue: "q", Producer: k.producer(), Delay: 100 * time.Millisecond,
+			Queue: "q", Producer: k.producer(), Delay: 100 * time.Millisecond, Storm: stormFor(),
 			Open:   func(t *testing.T) queue.Consumer { return k.open(t) },
 			Crash:  func(c queue.Consumer) { queue.Crash(c.(*queue.Kafka)) },
 			Settle: func(c queue.Consumer) { require.NoError(t, queue.Commit(t.Context(), c.(*queue.Kafka))) },
 		}
 	})
+}
+
+func stormFor() time.Duration {
+	if os.Getenv("QUIESCE_TEST_LONG") == "1" {
+		return 30 * time.Second
+	}
+	return 5 * time.Second
 }

@@ -98,6 +98,9 @@ var _ Consumer = (*MemoryConsumer)(nil)
 // Receive implements Consumer.
 func (c *MemoryConsumer) Receive(ctx context.Context, limit int) ([]*Delivery, error) {
 	for {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		c.m.mu.Lock()
 		ds := c.take(limit)
 		changed := c.m.queue(c.name).changed

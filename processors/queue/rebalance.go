@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -84,23 +85,32 @@ func (q *Kafka) revoked(ctx context.Context, _ *kgo.Client, lost map[string][]in
 	}
 	q.notify()
 	q.mu.Unlock()
-	wait, cancel := context.WithTimeout(ctx, q.cfg.Grace)
-	defer cancel()
-	q.waitIdle(wait, ids)
-	q.mu.Lock()
-	for _, id := range ids {
-		if p := q.parts[id]; p != nil {
-			for o := range p.running { // handed over while they still run: not their fault
-				p.uncount(o)
-			}
-			p.dirty = true
-		}
+	if q.closed.Err() == nil { // Close has waited
+		wait, cancel := context.WithTimeout(ctx, q.cfg.Grace)
+		defer cancel()
+		q.waitIdle(wait, ids)
 	}
-	q.mu.Unlock()
+	q.handOver(ids)
 	if err := q.commit(ctx, nil); err != nil {
 		q.cfg.Logger.Warn("last commit of revoked partitions failed; tasks may run again", "queue", q.cfg.Queue, "error", err)
 	}
 	q.drop(ids)
+}
+
+// handOver takes back what still runs on the partitions (nil = on all): its delivery does not count.
+func (q *Kafka) handOver(ids []int32) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for id, p := range q.parts {
+		if ids != nil && !slices.Contains(ids, id) {
+			continue
+		}
+		for o, d := range p.running {
+			q.out(p, d)
+			p.uncount(o)
+		}
+		p.dirty = true
+	}
 }
 
 // lost forgets partitions that already belong to others.

@@ -14,6 +14,9 @@ import (
 // Receive returns deliveries once their counts are committed.
 func (q *Kafka) Receive(ctx context.Context, limit int) ([]*Delivery, error) {
 	for {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		q.mu.Lock()
 		ds, changed := q.take(limit), q.changed
 		if len(ds) > 0 && q.ready.len() < q.cfg.Backlog {

@@ -22,6 +22,7 @@ type Env struct {
 	Crash    func(c queue.Consumer)            // ends one as kill -9 would
 	Settle   func(c queue.Consumer)            // waits until what was done there is durable
 	Delay    time.Duration                     // the shortest delay of the queue
+	Storm    time.Duration                     // how long members come and go; default 1 s
 }
 
 // Run runs the suite; setup makes a fresh environment per test.
@@ -238,50 +239,4 @@ func closing(t *testing.T, e *Env) {
 	require.NoError(t, c.Close())
 	require.ErrorIs(t, <-failed, queue.ErrClosed)
 	require.Equal(t, 1, receive(t, e.Open(t), 1)[0].Count)
-}
-
-// storm: consumers join and leave while tasks are worked off; each task ends, and what ran twice was out at a leave.
-func storm(t *testing.T, e *Env) {
-	const n = 400
-	e.enqueue(t, 0, tasks(n)...)
-	var mu sync.Mutex
-	ended, interrupted := map[uint32]int{}, map[uint32]bool{}
-	work := func(ctx context.Context, c queue.Consumer, quota int) {
-		for taken := 0; taken < quota; {
-			ds, err := c.Receive(ctx, 8)
-			if err != nil {
-				return
-			}
-			taken += len(ds)
-			for _, d := range ds {
-				mu.Lock()
-				if d.Context().Err() != nil {
-					interrupted[d.Task.Index] = true
-					d.Release()
-				} else {
-					ended[d.Task.Index]++
-					d.Done()
-				}
-				mu.Unlock()
-			}
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
-	steady := e.Open(t)
-	var wg sync.WaitGroup
-	wg.Go(func() { work(ctx, steady, 1<<30) })
-	for range 5 {
-		c := e.Open(t)
-		work(ctx, c, 40)
-		require.NoError(t, c.Close())
-	}
-	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(ended) == n }, 50*time.Second, 5*time.Millisecond)
-	cancel()
-	wg.Wait()
-	again := 0
-	for _, k := range ended {
-		again += k - 1
-	}
-	t.Logf("%d tasks, run again: %d, interrupted: %d", n, again, len(interrupted))
 }
