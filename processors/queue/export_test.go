@@ -20,3 +20,6 @@ func Crash(q *Kafka) {
 
 // Commit commits at once what is done.
 func Commit(ctx context.Context, q *Kafka) error { return q.commit(ctx, nil) }
+
+// CrashRetry makes a mover commit nothing any more.
+func CrashRetry(r *Retry) { r.gone.Store(true) }

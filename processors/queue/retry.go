@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,9 +19,11 @@ type Retry struct {
 	cl   *kgo.Client
 	tier map[string]time.Duration // by topic
 
+	moves sync.Mutex  // a move and its commit; partitions are not handed over in between
+	gone  atomic.Bool // as if killed: nothing is committed any more (tests)
+
 	mu    sync.Mutex
 	lines map[line][]*kgo.Record // in due order
-	moved chan struct{}
 }
 
 type line struct {
@@ -37,7 +40,7 @@ func OpenRetry(cfg Config) (*Retry, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	r := &Retry{cfg: cfg, tier: map[string]time.Duration{}, lines: map[line][]*kgo.Record{}, moved: make(chan struct{}, 1)}
+	r := &Retry{cfg: cfg, tier: map[string]time.Duration{}, lines: map[line][]*kgo.Record{}}
 	var topics []string
 	for _, d := range cfg.Retries {
 		t := topology.RetryTopic(cfg.Prefix, cfg.Queue, d)
@@ -48,6 +51,7 @@ func OpenRetry(cfg Config) (*Retry, error) {
 		kgo.SeedBrokers(cfg.Bootstrap...), kgo.ConsumeTopics(topics...), kgo.ConsumerGroup(cfg.group() + ".retry"),
 		kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.OnPartitionsRevoked(r.forget), kgo.OnPartitionsLost(r.forget), kgo.ProducerLinger(0), kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.BlockRebalanceOnPoll(),
 	}
 	cl, err := kgo.NewClient(append(opts, cfg.Options...)...)
 	if err != nil {
@@ -59,7 +63,7 @@ func OpenRetry(cfg Config) (*Retry, error) {
 
 // Run moves due tasks until ctx is done.
 func (r *Retry) Run(ctx context.Context) error {
-	defer r.cl.Close()
+	defer r.cl.CloseAllowingRebalance()
 	if len(r.tier) == 0 {
 		<-ctx.Done()
 		return nil
@@ -88,6 +92,7 @@ func (r *Retry) Run(ctx context.Context) error {
 			return nil
 		case f := <-polled:
 			r.add(f)
+			r.cl.AllowRebalance() // not before: what was fetched belongs to the assignment that add sees
 		case <-t.C:
 		}
 		t.Stop()
@@ -115,6 +120,8 @@ func (r *Retry) add(f kgo.Fetches) {
 // move sends what is due, commits it, and returns how long nothing else is.
 func (r *Retry) move(ctx context.Context) time.Duration {
 	const idle = time.Second
+	r.moves.Lock()
+	defer r.moves.Unlock()
 	r.mu.Lock()
 	next := idle
 	due := map[line][]*kgo.Record{}
@@ -132,17 +139,20 @@ func (r *Retry) move(ctx context.Context) time.Duration {
 		}
 	}
 	r.mu.Unlock()
+	var lasts []*kgo.Record
 	for l, recs := range due {
 		if err := r.back(ctx, recs); err != nil {
 			if ctx.Err() == nil {
 				r.cfg.Logger.Warn("retries not moved; tried again", "topic", l.topic, "partition", l.partition, "error", err)
 			}
-			return min(next, 100*time.Millisecond)
+			next = min(next, 100*time.Millisecond)
+			continue
 		}
 		r.done(l, recs)
+		lasts = append(lasts, recs[len(recs)-1])
 	}
-	if len(due) > 0 {
-		if err := r.cl.CommitRecords(ctx, lasts(due)...); err != nil && ctx.Err() == nil {
+	if len(lasts) > 0 && !r.gone.Load() {
+		if err := r.cl.CommitRecords(ctx, lasts...); err != nil && ctx.Err() == nil {
 			r.cfg.Logger.Warn("moved retries not committed; they may be moved twice", "queue", r.cfg.Queue, "error", err)
 		}
 	}
@@ -162,25 +172,17 @@ func (r *Retry) done(l line, recs []*kgo.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	held := r.lines[l]
-	if len(held) < len(recs) || held[0] != recs[0] { // revoked meanwhile
-		return
-	}
 	r.lines[l] = held[len(recs):]
 	if len(held) >= maxWaiting && len(r.lines[l]) < maxWaiting {
 		r.cl.ResumeFetchPartitions(map[string][]int32{l.topic: {l.partition}})
 	}
 }
 
-func lasts(due map[line][]*kgo.Record) []*kgo.Record {
-	var out []*kgo.Record
-	for _, recs := range due {
-		out = append(out, recs[len(recs)-1])
-	}
-	return out
-}
-
-// forget drops what is held of partitions that go to others.
+// forget drops what is held of partitions that go to others, after the move that is under way: a commit that came later
+// would turn the next owner's back.
 func (r *Retry) forget(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
+	r.moves.Lock()
+	defer r.moves.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for topic, ps := range gone {
