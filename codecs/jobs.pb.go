@@ -232,74 +232,6 @@ func (*StepState) Descriptor() ([]byte, []int) {
 	return file_jobs_proto_rawDescGZIP(), []int{1}
 }
 
-type Retry struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Attempts      uint32                 `protobuf:"varint,1,opt,name=attempts,proto3" json:"attempts,omitempty"` // in all; 0 = 1
-	First         int64                  `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`       // ms before the second attempt
-	Factor        float64                `protobuf:"fixed64,3,opt,name=factor,proto3" json:"factor,omitempty"`    // 0 = 2
-	Max           int64                  `protobuf:"varint,4,opt,name=max,proto3" json:"max,omitempty"`           // ms; 0 = no bound
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Retry) Reset() {
-	*x = Retry{}
-	mi := &file_jobs_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Retry) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Retry) ProtoMessage() {}
-
-func (x *Retry) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Retry.ProtoReflect.Descriptor instead.
-func (*Retry) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *Retry) GetAttempts() uint32 {
-	if x != nil {
-		return x.Attempts
-	}
-	return 0
-}
-
-func (x *Retry) GetFirst() int64 {
-	if x != nil {
-		return x.First
-	}
-	return 0
-}
-
-func (x *Retry) GetFactor() float64 {
-	if x != nil {
-		return x.Factor
-	}
-	return 0
-}
-
-func (x *Retry) GetMax() int64 {
-	if x != nil {
-		return x.Max
-	}
-	return 0
-}
-
 type TaskSpec struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Queue          string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
@@ -311,7 +243,7 @@ type TaskSpec struct {
 
 func (x *TaskSpec) Reset() {
 	*x = TaskSpec{}
-	mi := &file_jobs_proto_msgTypes[3]
+	mi := &file_jobs_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -323,7 +255,7 @@ func (x *TaskSpec) String() string {
 func (*TaskSpec) ProtoMessage() {}
 
 func (x *TaskSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[3]
+	mi := &file_jobs_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -336,7 +268,7 @@ func (x *TaskSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSpec.ProtoReflect.Descriptor instead.
 func (*TaskSpec) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{3}
+	return file_jobs_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *TaskSpec) GetQueue() string {
@@ -379,7 +311,7 @@ type FanOutSpec struct {
 
 func (x *FanOutSpec) Reset() {
 	*x = FanOutSpec{}
-	mi := &file_jobs_proto_msgTypes[4]
+	mi := &file_jobs_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -391,7 +323,7 @@ func (x *FanOutSpec) String() string {
 func (*FanOutSpec) ProtoMessage() {}
 
 func (x *FanOutSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[4]
+	mi := &file_jobs_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -404,7 +336,7 @@ func (x *FanOutSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FanOutSpec.ProtoReflect.Descriptor instead.
 func (*FanOutSpec) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{4}
+	return file_jobs_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *FanOutSpec) GetSplit() string {
@@ -496,7 +428,7 @@ type StepSpec struct {
 
 func (x *StepSpec) Reset() {
 	*x = StepSpec{}
-	mi := &file_jobs_proto_msgTypes[5]
+	mi := &file_jobs_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -508,7 +440,7 @@ func (x *StepSpec) String() string {
 func (*StepSpec) ProtoMessage() {}
 
 func (x *StepSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[5]
+	mi := &file_jobs_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -521,7 +453,7 @@ func (x *StepSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepSpec.ProtoReflect.Descriptor instead.
 func (*StepSpec) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{5}
+	return file_jobs_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StepSpec) GetName() string {
@@ -567,7 +499,7 @@ type JobType struct {
 
 func (x *JobType) Reset() {
 	*x = JobType{}
-	mi := &file_jobs_proto_msgTypes[6]
+	mi := &file_jobs_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -579,7 +511,7 @@ func (x *JobType) String() string {
 func (*JobType) ProtoMessage() {}
 
 func (x *JobType) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[6]
+	mi := &file_jobs_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -592,7 +524,7 @@ func (x *JobType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobType.ProtoReflect.Descriptor instead.
 func (*JobType) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{6}
+	return file_jobs_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *JobType) GetName() string {
@@ -649,7 +581,7 @@ type Payload struct {
 
 func (x *Payload) Reset() {
 	*x = Payload{}
-	mi := &file_jobs_proto_msgTypes[7]
+	mi := &file_jobs_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -661,7 +593,7 @@ func (x *Payload) String() string {
 func (*Payload) ProtoMessage() {}
 
 func (x *Payload) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[7]
+	mi := &file_jobs_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -674,7 +606,7 @@ func (x *Payload) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Payload.ProtoReflect.Descriptor instead.
 func (*Payload) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{7}
+	return file_jobs_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Payload) GetData() []byte {
@@ -716,7 +648,7 @@ type JobRequested struct {
 
 func (x *JobRequested) Reset() {
 	*x = JobRequested{}
-	mi := &file_jobs_proto_msgTypes[8]
+	mi := &file_jobs_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -728,7 +660,7 @@ func (x *JobRequested) String() string {
 func (*JobRequested) ProtoMessage() {}
 
 func (x *JobRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[8]
+	mi := &file_jobs_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -741,7 +673,7 @@ func (x *JobRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobRequested.ProtoReflect.Descriptor instead.
 func (*JobRequested) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{8}
+	return file_jobs_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *JobRequested) GetType() string {
@@ -827,7 +759,7 @@ type JobCommandArgs struct {
 
 func (x *JobCommandArgs) Reset() {
 	*x = JobCommandArgs{}
-	mi := &file_jobs_proto_msgTypes[9]
+	mi := &file_jobs_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -839,7 +771,7 @@ func (x *JobCommandArgs) String() string {
 func (*JobCommandArgs) ProtoMessage() {}
 
 func (x *JobCommandArgs) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[9]
+	mi := &file_jobs_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -852,7 +784,7 @@ func (x *JobCommandArgs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobCommandArgs.ProtoReflect.Descriptor instead.
 func (*JobCommandArgs) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{9}
+	return file_jobs_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *JobCommandArgs) GetStep() string {
@@ -902,7 +834,7 @@ type JobCommand struct {
 
 func (x *JobCommand) Reset() {
 	*x = JobCommand{}
-	mi := &file_jobs_proto_msgTypes[10]
+	mi := &file_jobs_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -914,7 +846,7 @@ func (x *JobCommand) String() string {
 func (*JobCommand) ProtoMessage() {}
 
 func (x *JobCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[10]
+	mi := &file_jobs_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -927,7 +859,7 @@ func (x *JobCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobCommand.ProtoReflect.Descriptor instead.
 func (*JobCommand) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{10}
+	return file_jobs_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *JobCommand) GetId() string {
@@ -966,7 +898,7 @@ type JobNudge struct {
 
 func (x *JobNudge) Reset() {
 	*x = JobNudge{}
-	mi := &file_jobs_proto_msgTypes[11]
+	mi := &file_jobs_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -978,7 +910,7 @@ func (x *JobNudge) String() string {
 func (*JobNudge) ProtoMessage() {}
 
 func (x *JobNudge) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[11]
+	mi := &file_jobs_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -991,7 +923,7 @@ func (x *JobNudge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobNudge.ProtoReflect.Descriptor instead.
 func (*JobNudge) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{11}
+	return file_jobs_proto_rawDescGZIP(), []int{10}
 }
 
 type TaskCompleted struct {
@@ -1010,7 +942,7 @@ type TaskCompleted struct {
 
 func (x *TaskCompleted) Reset() {
 	*x = TaskCompleted{}
-	mi := &file_jobs_proto_msgTypes[12]
+	mi := &file_jobs_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +954,7 @@ func (x *TaskCompleted) String() string {
 func (*TaskCompleted) ProtoMessage() {}
 
 func (x *TaskCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[12]
+	mi := &file_jobs_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +967,7 @@ func (x *TaskCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCompleted.ProtoReflect.Descriptor instead.
 func (*TaskCompleted) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{12}
+	return file_jobs_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TaskCompleted) GetStep() string {
@@ -1110,7 +1042,7 @@ type SplitProposed struct {
 
 func (x *SplitProposed) Reset() {
 	*x = SplitProposed{}
-	mi := &file_jobs_proto_msgTypes[13]
+	mi := &file_jobs_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1054,7 @@ func (x *SplitProposed) String() string {
 func (*SplitProposed) ProtoMessage() {}
 
 func (x *SplitProposed) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[13]
+	mi := &file_jobs_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1067,7 @@ func (x *SplitProposed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitProposed.ProtoReflect.Descriptor instead.
 func (*SplitProposed) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{13}
+	return file_jobs_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SplitProposed) GetStep() string {
@@ -1209,7 +1141,7 @@ type BatchEnded struct {
 
 func (x *BatchEnded) Reset() {
 	*x = BatchEnded{}
-	mi := &file_jobs_proto_msgTypes[14]
+	mi := &file_jobs_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1153,7 @@ func (x *BatchEnded) String() string {
 func (*BatchEnded) ProtoMessage() {}
 
 func (x *BatchEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[14]
+	mi := &file_jobs_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1234,7 +1166,7 @@ func (x *BatchEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchEnded.ProtoReflect.Descriptor instead.
 func (*BatchEnded) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{14}
+	return file_jobs_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BatchEnded) GetBatch() string {
@@ -1313,7 +1245,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_jobs_proto_msgTypes[15]
+	mi := &file_jobs_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1325,7 +1257,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[15]
+	mi := &file_jobs_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1338,7 +1270,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{15}
+	return file_jobs_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Task) GetBatch() string {
@@ -1478,7 +1410,7 @@ type ManifestChunk struct {
 
 func (x *ManifestChunk) Reset() {
 	*x = ManifestChunk{}
-	mi := &file_jobs_proto_msgTypes[16]
+	mi := &file_jobs_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1490,7 +1422,7 @@ func (x *ManifestChunk) String() string {
 func (*ManifestChunk) ProtoMessage() {}
 
 func (x *ManifestChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[16]
+	mi := &file_jobs_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1503,7 +1435,7 @@ func (x *ManifestChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestChunk.ProtoReflect.Descriptor instead.
 func (*ManifestChunk) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{16}
+	return file_jobs_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ManifestChunk) GetFirst() uint32 {
@@ -1530,7 +1462,7 @@ type ManifestTask struct {
 
 func (x *ManifestTask) Reset() {
 	*x = ManifestTask{}
-	mi := &file_jobs_proto_msgTypes[17]
+	mi := &file_jobs_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1542,7 +1474,7 @@ func (x *ManifestTask) String() string {
 func (*ManifestTask) ProtoMessage() {}
 
 func (x *ManifestTask) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[17]
+	mi := &file_jobs_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1555,7 +1487,7 @@ func (x *ManifestTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ManifestTask.ProtoReflect.Descriptor instead.
 func (*ManifestTask) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{17}
+	return file_jobs_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ManifestTask) GetId() string {
@@ -1599,7 +1531,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_jobs_proto_msgTypes[18]
+	mi := &file_jobs_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1611,7 +1543,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[18]
+	mi := &file_jobs_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1624,7 +1556,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{18}
+	return file_jobs_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *JobEvent) GetJob() string {
@@ -1784,12 +1716,7 @@ const file_jobs_proto_rawDesc = "" +
 	"\x06failed\x10\x06\x12\r\n" +
 	"\tcancelled\x10\a\x12\v\n" +
 	"\aexpired\x10\b\x12\v\n" +
-	"\askipped\x10\t\"c\n" +
-	"\x05Retry\x12\x1a\n" +
-	"\battempts\x18\x01 \x01(\rR\battempts\x12\x14\n" +
-	"\x05first\x18\x02 \x01(\x03R\x05first\x12\x16\n" +
-	"\x06factor\x18\x03 \x01(\x01R\x06factor\x12\x10\n" +
-	"\x03max\x18\x04 \x01(\x03R\x03max\"r\n" +
+	"\askipped\x10\t\"r\n" +
 	"\bTaskSpec\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12'\n" +
 	"\x05retry\x18\x02 \x01(\v2\x11.quiesce.v1.RetryR\x05retry\x12'\n" +
@@ -1953,31 +1880,31 @@ func file_jobs_proto_rawDescGZIP() []byte {
 }
 
 var file_jobs_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_jobs_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_jobs_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_jobs_proto_goTypes = []any{
 	(JobState_Code)(0),     // 0: quiesce.v1.JobState.Code
 	(StepState_Code)(0),    // 1: quiesce.v1.StepState.Code
 	(*JobState)(nil),       // 2: quiesce.v1.JobState
 	(*StepState)(nil),      // 3: quiesce.v1.StepState
-	(*Retry)(nil),          // 4: quiesce.v1.Retry
-	(*TaskSpec)(nil),       // 5: quiesce.v1.TaskSpec
-	(*FanOutSpec)(nil),     // 6: quiesce.v1.FanOutSpec
-	(*StepSpec)(nil),       // 7: quiesce.v1.StepSpec
-	(*JobType)(nil),        // 8: quiesce.v1.JobType
-	(*Payload)(nil),        // 9: quiesce.v1.Payload
-	(*JobRequested)(nil),   // 10: quiesce.v1.JobRequested
-	(*JobCommandArgs)(nil), // 11: quiesce.v1.JobCommandArgs
-	(*JobCommand)(nil),     // 12: quiesce.v1.JobCommand
-	(*JobNudge)(nil),       // 13: quiesce.v1.JobNudge
-	(*TaskCompleted)(nil),  // 14: quiesce.v1.TaskCompleted
-	(*SplitProposed)(nil),  // 15: quiesce.v1.SplitProposed
-	(*BatchEnded)(nil),     // 16: quiesce.v1.BatchEnded
-	(*Task)(nil),           // 17: quiesce.v1.Task
-	(*ManifestChunk)(nil),  // 18: quiesce.v1.ManifestChunk
-	(*ManifestTask)(nil),   // 19: quiesce.v1.ManifestTask
-	(*JobEvent)(nil),       // 20: quiesce.v1.JobEvent
-	nil,                    // 21: quiesce.v1.JobRequested.LabelsEntry
-	nil,                    // 22: quiesce.v1.JobEvent.LabelsEntry
+	(*TaskSpec)(nil),       // 4: quiesce.v1.TaskSpec
+	(*FanOutSpec)(nil),     // 5: quiesce.v1.FanOutSpec
+	(*StepSpec)(nil),       // 6: quiesce.v1.StepSpec
+	(*JobType)(nil),        // 7: quiesce.v1.JobType
+	(*Payload)(nil),        // 8: quiesce.v1.Payload
+	(*JobRequested)(nil),   // 9: quiesce.v1.JobRequested
+	(*JobCommandArgs)(nil), // 10: quiesce.v1.JobCommandArgs
+	(*JobCommand)(nil),     // 11: quiesce.v1.JobCommand
+	(*JobNudge)(nil),       // 12: quiesce.v1.JobNudge
+	(*TaskCompleted)(nil),  // 13: quiesce.v1.TaskCompleted
+	(*SplitProposed)(nil),  // 14: quiesce.v1.SplitProposed
+	(*BatchEnded)(nil),     // 15: quiesce.v1.BatchEnded
+	(*Task)(nil),           // 16: quiesce.v1.Task
+	(*ManifestChunk)(nil),  // 17: quiesce.v1.ManifestChunk
+	(*ManifestTask)(nil),   // 18: quiesce.v1.ManifestTask
+	(*JobEvent)(nil),       // 19: quiesce.v1.JobEvent
+	nil,                    // 20: quiesce.v1.JobRequested.LabelsEntry
+	nil,                    // 21: quiesce.v1.JobEvent.LabelsEntry
+	(*Retry)(nil),          // 22: quiesce.v1.Retry
 	(*Policy)(nil),         // 23: quiesce.v1.Policy
 	(*Subscription)(nil),   // 24: quiesce.v1.Subscription
 	(*Deadlines)(nil),      // 25: quiesce.v1.Deadlines
@@ -1988,33 +1915,33 @@ var file_jobs_proto_goTypes = []any{
 	(*Counts)(nil),         // 30: quiesce.v1.Counts
 }
 var file_jobs_proto_depIdxs = []int32{
-	4,  // 0: quiesce.v1.TaskSpec.retry:type_name -> quiesce.v1.Retry
-	4,  // 1: quiesce.v1.FanOutSpec.retry:type_name -> quiesce.v1.Retry
+	22, // 0: quiesce.v1.TaskSpec.retry:type_name -> quiesce.v1.Retry
+	22, // 1: quiesce.v1.FanOutSpec.retry:type_name -> quiesce.v1.Retry
 	23, // 2: quiesce.v1.FanOutSpec.policy:type_name -> quiesce.v1.Policy
-	5,  // 3: quiesce.v1.StepSpec.task:type_name -> quiesce.v1.TaskSpec
-	6,  // 4: quiesce.v1.StepSpec.fan_out:type_name -> quiesce.v1.FanOutSpec
-	7,  // 5: quiesce.v1.JobType.steps:type_name -> quiesce.v1.StepSpec
-	8,  // 6: quiesce.v1.JobRequested.definition:type_name -> quiesce.v1.JobType
-	9,  // 7: quiesce.v1.JobRequested.input:type_name -> quiesce.v1.Payload
-	21, // 8: quiesce.v1.JobRequested.labels:type_name -> quiesce.v1.JobRequested.LabelsEntry
+	4,  // 3: quiesce.v1.StepSpec.task:type_name -> quiesce.v1.TaskSpec
+	5,  // 4: quiesce.v1.StepSpec.fan_out:type_name -> quiesce.v1.FanOutSpec
+	6,  // 5: quiesce.v1.JobType.steps:type_name -> quiesce.v1.StepSpec
+	7,  // 6: quiesce.v1.JobRequested.definition:type_name -> quiesce.v1.JobType
+	8,  // 7: quiesce.v1.JobRequested.input:type_name -> quiesce.v1.Payload
+	20, // 8: quiesce.v1.JobRequested.labels:type_name -> quiesce.v1.JobRequested.LabelsEntry
 	24, // 9: quiesce.v1.JobRequested.notify:type_name -> quiesce.v1.Subscription
 	25, // 10: quiesce.v1.JobCommandArgs.deadlines:type_name -> quiesce.v1.Deadlines
 	23, // 11: quiesce.v1.JobCommandArgs.policy:type_name -> quiesce.v1.Policy
-	11, // 12: quiesce.v1.JobCommand.args:type_name -> quiesce.v1.JobCommandArgs
+	10, // 12: quiesce.v1.JobCommand.args:type_name -> quiesce.v1.JobCommandArgs
 	26, // 13: quiesce.v1.TaskCompleted.outcome:type_name -> quiesce.v1.Outcome.Code
-	9,  // 14: quiesce.v1.TaskCompleted.result:type_name -> quiesce.v1.Payload
+	8,  // 14: quiesce.v1.TaskCompleted.result:type_name -> quiesce.v1.Payload
 	27, // 15: quiesce.v1.TaskCompleted.timing:type_name -> quiesce.v1.Timing
 	28, // 16: quiesce.v1.SplitProposed.chunks:type_name -> quiesce.v1.ChunkPosition
 	29, // 17: quiesce.v1.BatchEnded.state:type_name -> quiesce.v1.State.Code
 	30, // 18: quiesce.v1.BatchEnded.counts:type_name -> quiesce.v1.Counts
-	9,  // 19: quiesce.v1.Task.payload:type_name -> quiesce.v1.Payload
-	4,  // 20: quiesce.v1.Task.retry:type_name -> quiesce.v1.Retry
-	19, // 21: quiesce.v1.ManifestChunk.tasks:type_name -> quiesce.v1.ManifestTask
-	9,  // 22: quiesce.v1.ManifestTask.payload:type_name -> quiesce.v1.Payload
+	8,  // 19: quiesce.v1.Task.payload:type_name -> quiesce.v1.Payload
+	22, // 20: quiesce.v1.Task.retry:type_name -> quiesce.v1.Retry
+	18, // 21: quiesce.v1.ManifestChunk.tasks:type_name -> quiesce.v1.ManifestTask
+	8,  // 22: quiesce.v1.ManifestTask.payload:type_name -> quiesce.v1.Payload
 	0,  // 23: quiesce.v1.JobEvent.state:type_name -> quiesce.v1.JobState.Code
 	1,  // 24: quiesce.v1.JobEvent.step_state:type_name -> quiesce.v1.StepState.Code
 	30, // 25: quiesce.v1.JobEvent.counts:type_name -> quiesce.v1.Counts
-	22, // 26: quiesce.v1.JobEvent.labels:type_name -> quiesce.v1.JobEvent.LabelsEntry
+	21, // 26: quiesce.v1.JobEvent.labels:type_name -> quiesce.v1.JobEvent.LabelsEntry
 	27, // 27: quiesce.v1.JobEvent.timing:type_name -> quiesce.v1.Timing
 	24, // 28: quiesce.v1.JobEvent.notify:type_name -> quiesce.v1.Subscription
 	29, // [29:29] is the sub-list for method output_type
@@ -2036,7 +1963,7 @@ func file_jobs_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobs_proto_rawDesc), len(file_jobs_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   21,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

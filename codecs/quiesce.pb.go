@@ -675,6 +675,175 @@ func (x *Owner) GetType() string {
 	return ""
 }
 
+type Retry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempts      uint32                 `protobuf:"varint,1,opt,name=attempts,proto3" json:"attempts,omitempty"` // in all; 0 = 1
+	First         int64                  `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`       // ms before the second attempt
+	Factor        float64                `protobuf:"fixed64,3,opt,name=factor,proto3" json:"factor,omitempty"`    // 0 = 2
+	Max           int64                  `protobuf:"varint,4,opt,name=max,proto3" json:"max,omitempty"`           // ms; 0 = no bound
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Retry) Reset() {
+	*x = Retry{}
+	mi := &file_quiesce_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Retry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Retry) ProtoMessage() {}
+
+func (x *Retry) ProtoReflect() protoreflect.Message {
+	mi := &file_quiesce_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Retry.ProtoReflect.Descriptor instead.
+func (*Retry) Descriptor() ([]byte, []int) {
+	return file_quiesce_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Retry) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *Retry) GetFirst() int64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *Retry) GetFactor() float64 {
+	if x != nil {
+		return x.Factor
+	}
+	return 0
+}
+
+func (x *Retry) GetMax() int64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+// TaskTemplate is what the tasks of a queue batch have in common; the dispatcher copies it into each of them.
+type TaskTemplate struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Job            string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	Step           string                 `protobuf:"bytes,2,opt,name=step,proto3" json:"step,omitempty"`
+	JobKey         string                 `protobuf:"bytes,3,opt,name=job_key,json=jobKey,proto3" json:"job_key,omitempty"` // key of the job's row
+	JobType        string                 `protobuf:"bytes,4,opt,name=job_type,json=jobType,proto3" json:"job_type,omitempty"`
+	Customer       string                 `protobuf:"bytes,5,opt,name=customer,proto3" json:"customer,omitempty"`
+	Priority       uint32                 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
+	Retry          *Retry                 `protobuf:"bytes,7,opt,name=retry,proto3" json:"retry,omitempty"`
+	AttemptTimeout int64                  `protobuf:"varint,8,opt,name=attempt_timeout,json=attemptTimeout,proto3" json:"attempt_timeout,omitempty"` // ms; 0 = none
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *TaskTemplate) Reset() {
+	*x = TaskTemplate{}
+	mi := &file_quiesce_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskTemplate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskTemplate) ProtoMessage() {}
+
+func (x *TaskTemplate) ProtoReflect() protoreflect.Message {
+	mi := &file_quiesce_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskTemplate.ProtoReflect.Descriptor instead.
+func (*TaskTemplate) Descriptor() ([]byte, []int) {
+	return file_quiesce_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *TaskTemplate) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *TaskTemplate) GetStep() string {
+	if x != nil {
+		return x.Step
+	}
+	return ""
+}
+
+func (x *TaskTemplate) GetJobKey() string {
+	if x != nil {
+		return x.JobKey
+	}
+	return ""
+}
+
+func (x *TaskTemplate) GetJobType() string {
+	if x != nil {
+		return x.JobType
+	}
+	return ""
+}
+
+func (x *TaskTemplate) GetCustomer() string {
+	if x != nil {
+		return x.Customer
+	}
+	return ""
+}
+
+func (x *TaskTemplate) GetPriority() uint32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *TaskTemplate) GetRetry() *Retry {
+	if x != nil {
+		return x.Retry
+	}
+	return nil
+}
+
+func (x *TaskTemplate) GetAttemptTimeout() int64 {
+	if x != nil {
+		return x.AttemptTimeout
+	}
+	return 0
+}
+
 type Subscription struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Event         string                 `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"` // event name or glob, for example batch.completed
@@ -687,7 +856,7 @@ type Subscription struct {
 
 func (x *Subscription) Reset() {
 	*x = Subscription{}
-	mi := &file_quiesce_proto_msgTypes[9]
+	mi := &file_quiesce_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +868,7 @@ func (x *Subscription) String() string {
 func (*Subscription) ProtoMessage() {}
 
 func (x *Subscription) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[9]
+	mi := &file_quiesce_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +881,7 @@ func (x *Subscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscription.ProtoReflect.Descriptor instead.
 func (*Subscription) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{9}
+	return file_quiesce_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Subscription) GetEvent() string {
@@ -761,7 +930,7 @@ type Counts struct {
 
 func (x *Counts) Reset() {
 	*x = Counts{}
-	mi := &file_quiesce_proto_msgTypes[10]
+	mi := &file_quiesce_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -773,7 +942,7 @@ func (x *Counts) String() string {
 func (*Counts) ProtoMessage() {}
 
 func (x *Counts) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[10]
+	mi := &file_quiesce_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -786,7 +955,7 @@ func (x *Counts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counts.ProtoReflect.Descriptor instead.
 func (*Counts) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{10}
+	return file_quiesce_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Counts) GetTotal() uint32 {
@@ -872,7 +1041,7 @@ type Audit struct {
 
 func (x *Audit) Reset() {
 	*x = Audit{}
-	mi := &file_quiesce_proto_msgTypes[11]
+	mi := &file_quiesce_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +1053,7 @@ func (x *Audit) String() string {
 func (*Audit) ProtoMessage() {}
 
 func (x *Audit) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[11]
+	mi := &file_quiesce_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +1066,7 @@ func (x *Audit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Audit.ProtoReflect.Descriptor instead.
 func (*Audit) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{11}
+	return file_quiesce_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Audit) GetDuplicates() uint64 {
@@ -949,13 +1118,14 @@ type BatchStart struct {
 	OpenChildren  bool                   `protobuf:"varint,17,opt,name=open_children,json=openChildren,proto3" json:"open_children,omitempty"` // tasks may add tasks
 	Window        uint32                 `protobuf:"varint,18,opt,name=window,proto3" json:"window,omitempty"`                                 // queue batches: tasks released at once; 0 = all
 	Queue         string                 `protobuf:"bytes,19,opt,name=queue,proto3" json:"queue,omitempty"`
+	Task          *TaskTemplate          `protobuf:"bytes,20,opt,name=task,proto3" json:"task,omitempty"` // queue batches
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BatchStart) Reset() {
 	*x = BatchStart{}
-	mi := &file_quiesce_proto_msgTypes[12]
+	mi := &file_quiesce_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +1137,7 @@ func (x *BatchStart) String() string {
 func (*BatchStart) ProtoMessage() {}
 
 func (x *BatchStart) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[12]
+	mi := &file_quiesce_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +1150,7 @@ func (x *BatchStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchStart.ProtoReflect.Descriptor instead.
 func (*BatchStart) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{12}
+	return file_quiesce_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *BatchStart) GetRun() string {
@@ -1116,6 +1286,13 @@ func (x *BatchStart) GetQueue() string {
 	return ""
 }
 
+func (x *BatchStart) GetTask() *TaskTemplate {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
 type BatchSeal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
@@ -1130,7 +1307,7 @@ type BatchSeal struct {
 
 func (x *BatchSeal) Reset() {
 	*x = BatchSeal{}
-	mi := &file_quiesce_proto_msgTypes[13]
+	mi := &file_quiesce_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1319,7 @@ func (x *BatchSeal) String() string {
 func (*BatchSeal) ProtoMessage() {}
 
 func (x *BatchSeal) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[13]
+	mi := &file_quiesce_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1332,7 @@ func (x *BatchSeal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchSeal.ProtoReflect.Descriptor instead.
 func (*BatchSeal) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{13}
+	return file_quiesce_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BatchSeal) GetRun() string {
@@ -1211,7 +1388,7 @@ type ChunkPosition struct {
 
 func (x *ChunkPosition) Reset() {
 	*x = ChunkPosition{}
-	mi := &file_quiesce_proto_msgTypes[14]
+	mi := &file_quiesce_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1223,7 +1400,7 @@ func (x *ChunkPosition) String() string {
 func (*ChunkPosition) ProtoMessage() {}
 
 func (x *ChunkPosition) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[14]
+	mi := &file_quiesce_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1236,7 +1413,7 @@ func (x *ChunkPosition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkPosition.ProtoReflect.Descriptor instead.
 func (*ChunkPosition) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{14}
+	return file_quiesce_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChunkPosition) GetFirst() uint32 {
@@ -1276,7 +1453,7 @@ type ReportItem struct {
 
 func (x *ReportItem) Reset() {
 	*x = ReportItem{}
-	mi := &file_quiesce_proto_msgTypes[15]
+	mi := &file_quiesce_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1288,7 +1465,7 @@ func (x *ReportItem) String() string {
 func (*ReportItem) ProtoMessage() {}
 
 func (x *ReportItem) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[15]
+	mi := &file_quiesce_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1301,7 +1478,7 @@ func (x *ReportItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportItem.ProtoReflect.Descriptor instead.
 func (*ReportItem) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{15}
+	return file_quiesce_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReportItem) GetFirst() uint32 {
@@ -1364,7 +1541,7 @@ type Timing struct {
 
 func (x *Timing) Reset() {
 	*x = Timing{}
-	mi := &file_quiesce_proto_msgTypes[16]
+	mi := &file_quiesce_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1376,7 +1553,7 @@ func (x *Timing) String() string {
 func (*Timing) ProtoMessage() {}
 
 func (x *Timing) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[16]
+	mi := &file_quiesce_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1389,7 +1566,7 @@ func (x *Timing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Timing.ProtoReflect.Descriptor instead.
 func (*Timing) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{16}
+	return file_quiesce_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Timing) GetQueueWait() []byte {
@@ -1416,7 +1593,7 @@ type Children struct {
 
 func (x *Children) Reset() {
 	*x = Children{}
-	mi := &file_quiesce_proto_msgTypes[17]
+	mi := &file_quiesce_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1428,7 +1605,7 @@ func (x *Children) String() string {
 func (*Children) ProtoMessage() {}
 
 func (x *Children) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[17]
+	mi := &file_quiesce_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1441,7 +1618,7 @@ func (x *Children) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Children.ProtoReflect.Descriptor instead.
 func (*Children) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{17}
+	return file_quiesce_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Children) GetCount() uint32 {
@@ -1474,7 +1651,7 @@ type BatchReport struct {
 
 func (x *BatchReport) Reset() {
 	*x = BatchReport{}
-	mi := &file_quiesce_proto_msgTypes[18]
+	mi := &file_quiesce_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1486,7 +1663,7 @@ func (x *BatchReport) String() string {
 func (*BatchReport) ProtoMessage() {}
 
 func (x *BatchReport) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[18]
+	mi := &file_quiesce_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1499,7 +1676,7 @@ func (x *BatchReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReport.ProtoReflect.Descriptor instead.
 func (*BatchReport) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{18}
+	return file_quiesce_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BatchReport) GetRun() string {
@@ -1572,7 +1749,7 @@ type BatchEnd struct {
 
 func (x *BatchEnd) Reset() {
 	*x = BatchEnd{}
-	mi := &file_quiesce_proto_msgTypes[19]
+	mi := &file_quiesce_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +1761,7 @@ func (x *BatchEnd) String() string {
 func (*BatchEnd) ProtoMessage() {}
 
 func (x *BatchEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[19]
+	mi := &file_quiesce_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +1774,7 @@ func (x *BatchEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchEnd.ProtoReflect.Descriptor instead.
 func (*BatchEnd) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{19}
+	return file_quiesce_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BatchEnd) GetRun() string {
@@ -1659,7 +1836,7 @@ type CommandArgs struct {
 
 func (x *CommandArgs) Reset() {
 	*x = CommandArgs{}
-	mi := &file_quiesce_proto_msgTypes[20]
+	mi := &file_quiesce_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1671,7 +1848,7 @@ func (x *CommandArgs) String() string {
 func (*CommandArgs) ProtoMessage() {}
 
 func (x *CommandArgs) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[20]
+	mi := &file_quiesce_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1684,7 +1861,7 @@ func (x *CommandArgs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandArgs.ProtoReflect.Descriptor instead.
 func (*CommandArgs) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{20}
+	return file_quiesce_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CommandArgs) GetRun() string {
@@ -1762,7 +1939,7 @@ type BatchCommand struct {
 
 func (x *BatchCommand) Reset() {
 	*x = BatchCommand{}
-	mi := &file_quiesce_proto_msgTypes[21]
+	mi := &file_quiesce_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1774,7 +1951,7 @@ func (x *BatchCommand) String() string {
 func (*BatchCommand) ProtoMessage() {}
 
 func (x *BatchCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[21]
+	mi := &file_quiesce_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +1964,7 @@ func (x *BatchCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchCommand.ProtoReflect.Descriptor instead.
 func (*BatchCommand) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{21}
+	return file_quiesce_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BatchCommand) GetId() string {
@@ -1826,7 +2003,7 @@ type BatchNudge struct {
 
 func (x *BatchNudge) Reset() {
 	*x = BatchNudge{}
-	mi := &file_quiesce_proto_msgTypes[22]
+	mi := &file_quiesce_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +2015,7 @@ func (x *BatchNudge) String() string {
 func (*BatchNudge) ProtoMessage() {}
 
 func (x *BatchNudge) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[22]
+	mi := &file_quiesce_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +2028,7 @@ func (x *BatchNudge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchNudge.ProtoReflect.Descriptor instead.
 func (*BatchNudge) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{22}
+	return file_quiesce_proto_rawDescGZIP(), []int{24}
 }
 
 // BatchEvent is the data of every batch.* lifecycle event.
@@ -1880,7 +2057,7 @@ type BatchEvent struct {
 
 func (x *BatchEvent) Reset() {
 	*x = BatchEvent{}
-	mi := &file_quiesce_proto_msgTypes[23]
+	mi := &file_quiesce_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +2069,7 @@ func (x *BatchEvent) String() string {
 func (*BatchEvent) ProtoMessage() {}
 
 func (x *BatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[23]
+	mi := &file_quiesce_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1905,7 +2082,7 @@ func (x *BatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchEvent.ProtoReflect.Descriptor instead.
 func (*BatchEvent) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{23}
+	return file_quiesce_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BatchEvent) GetRun() string {
@@ -2044,7 +2221,7 @@ type SubjobsCompleted struct {
 
 func (x *SubjobsCompleted) Reset() {
 	*x = SubjobsCompleted{}
-	mi := &file_quiesce_proto_msgTypes[24]
+	mi := &file_quiesce_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2056,7 +2233,7 @@ func (x *SubjobsCompleted) String() string {
 func (*SubjobsCompleted) ProtoMessage() {}
 
 func (x *SubjobsCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[24]
+	mi := &file_quiesce_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2069,7 +2246,7 @@ func (x *SubjobsCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubjobsCompleted.ProtoReflect.Descriptor instead.
 func (*SubjobsCompleted) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{24}
+	return file_quiesce_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SubjobsCompleted) GetRun() string {
@@ -2152,7 +2329,7 @@ type BatchStatus struct {
 
 func (x *BatchStatus) Reset() {
 	*x = BatchStatus{}
-	mi := &file_quiesce_proto_msgTypes[25]
+	mi := &file_quiesce_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2341,7 @@ func (x *BatchStatus) String() string {
 func (*BatchStatus) ProtoMessage() {}
 
 func (x *BatchStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[25]
+	mi := &file_quiesce_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2354,7 @@ func (x *BatchStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchStatus.ProtoReflect.Descriptor instead.
 func (*BatchStatus) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{25}
+	return file_quiesce_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BatchStatus) GetRun() string {
@@ -2261,7 +2438,7 @@ type TaskOutcome struct {
 
 func (x *TaskOutcome) Reset() {
 	*x = TaskOutcome{}
-	mi := &file_quiesce_proto_msgTypes[26]
+	mi := &file_quiesce_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2450,7 @@ func (x *TaskOutcome) String() string {
 func (*TaskOutcome) ProtoMessage() {}
 
 func (x *TaskOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[26]
+	mi := &file_quiesce_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +2463,7 @@ func (x *TaskOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskOutcome.ProtoReflect.Descriptor instead.
 func (*TaskOutcome) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{26}
+	return file_quiesce_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TaskOutcome) GetIndex() uint32 {
@@ -2368,13 +2545,14 @@ type Dispatch struct {
 	Hi            uint32                 `protobuf:"varint,5,opt,name=hi,proto3" json:"hi,omitempty"` // exclusive
 	Chunks        []*ChunkPosition       `protobuf:"bytes,6,rep,name=chunks,proto3" json:"chunks,omitempty"`
 	Only          []byte                 `protobuf:"bytes,7,opt,name=only,proto3" json:"only,omitempty"` // roaring: the indexes of [lo, hi) to release; absent = all
+	Task          *TaskTemplate          `protobuf:"bytes,8,opt,name=task,proto3" json:"task,omitempty"` // as in START
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Dispatch) Reset() {
 	*x = Dispatch{}
-	mi := &file_quiesce_proto_msgTypes[27]
+	mi := &file_quiesce_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2564,7 @@ func (x *Dispatch) String() string {
 func (*Dispatch) ProtoMessage() {}
 
 func (x *Dispatch) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[27]
+	mi := &file_quiesce_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2577,7 @@ func (x *Dispatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dispatch.ProtoReflect.Descriptor instead.
 func (*Dispatch) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{27}
+	return file_quiesce_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Dispatch) GetRun() string {
@@ -2451,6 +2629,13 @@ func (x *Dispatch) GetOnly() []byte {
 	return nil
 }
 
+func (x *Dispatch) GetTask() *TaskTemplate {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
 type DeadLetter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -2464,7 +2649,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_quiesce_proto_msgTypes[28]
+	mi := &file_quiesce_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2476,7 +2661,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_quiesce_proto_msgTypes[28]
+	mi := &file_quiesce_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2489,7 +2674,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_quiesce_proto_rawDescGZIP(), []int{28}
+	return file_quiesce_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DeadLetter) GetReason() string {
@@ -2595,7 +2780,21 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\tR\x04step\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x12\x12\n" +
-	"\x04type\x18\x04 \x01(\tR\x04type\"j\n" +
+	"\x04type\x18\x04 \x01(\tR\x04type\"c\n" +
+	"\x05Retry\x12\x1a\n" +
+	"\battempts\x18\x01 \x01(\rR\battempts\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\x03R\x05first\x12\x16\n" +
+	"\x06factor\x18\x03 \x01(\x01R\x06factor\x12\x10\n" +
+	"\x03max\x18\x04 \x01(\x03R\x03max\"\xf2\x01\n" +
+	"\fTaskTemplate\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\tR\x03job\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\tR\x04step\x12\x17\n" +
+	"\ajob_key\x18\x03 \x01(\tR\x06jobKey\x12\x19\n" +
+	"\bjob_type\x18\x04 \x01(\tR\ajobType\x12\x1a\n" +
+	"\bcustomer\x18\x05 \x01(\tR\bcustomer\x12\x1a\n" +
+	"\bpriority\x18\x06 \x01(\rR\bpriority\x12'\n" +
+	"\x05retry\x18\a \x01(\v2\x11.quiesce.v1.RetryR\x05retry\x12'\n" +
+	"\x0fattempt_timeout\x18\b \x01(\x03R\x0eattemptTimeout\"j\n" +
 	"\fSubscription\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x1a\n" +
@@ -2621,7 +2820,7 @@ const file_quiesce_proto_rawDesc = "" +
 	"\n" +
 	"unexpected\x18\x03 \x01(\x04R\n" +
 	"unexpected\x12\x14\n" +
-	"\x05stale\x18\x04 \x01(\x04R\x05stale\"\xe8\x05\n" +
+	"\x05stale\x18\x04 \x01(\x04R\x05stale\"\x96\x06\n" +
 	"\n" +
 	"BatchStart\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
@@ -2645,7 +2844,8 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x04legs\x18\x10 \x03(\v2\x0f.quiesce.v1.LegR\x04legs\x12#\n" +
 	"\ropen_children\x18\x11 \x01(\bR\fopenChildren\x12\x16\n" +
 	"\x06window\x18\x12 \x01(\rR\x06window\x12\x14\n" +
-	"\x05queue\x18\x13 \x01(\tR\x05queue\x1a9\n" +
+	"\x05queue\x18\x13 \x01(\tR\x05queue\x12,\n" +
+	"\x04task\x18\x14 \x01(\v2\x18.quiesce.v1.TaskTemplateR\x04task\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc7\x01\n" +
@@ -2772,7 +2972,7 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x03leg\x18\b \x01(\rR\x03leg\x12\x12\n" +
 	"\x04last\x18\t \x01(\rR\x04last\x12\x16\n" +
 	"\x06feeder\x18\n" +
-	" \x01(\rR\x06feeder\"\xaf\x01\n" +
+	" \x01(\rR\x06feeder\"\xdd\x01\n" +
 	"\bDispatch\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\rR\x05round\x12\x14\n" +
@@ -2780,7 +2980,8 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x02lo\x18\x04 \x01(\rR\x02lo\x12\x0e\n" +
 	"\x02hi\x18\x05 \x01(\rR\x02hi\x121\n" +
 	"\x06chunks\x18\x06 \x03(\v2\x19.quiesce.v1.ChunkPositionR\x06chunks\x12\x12\n" +
-	"\x04only\x18\a \x01(\fR\x04only\"\x8b\x01\n" +
+	"\x04only\x18\a \x01(\fR\x04only\x12,\n" +
+	"\x04task\x18\b \x01(\v2\x18.quiesce.v1.TaskTemplateR\x04task\"\x8b\x01\n" +
 	"\n" +
 	"DeadLetter\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
@@ -2802,7 +3003,7 @@ func file_quiesce_proto_rawDescGZIP() []byte {
 }
 
 var file_quiesce_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quiesce_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_quiesce_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_quiesce_proto_goTypes = []any{
 	(Outcome_Code)(0),        // 0: quiesce.v1.Outcome.Code
 	(State_Code)(0),          // 1: quiesce.v1.State.Code
@@ -2815,73 +3016,78 @@ var file_quiesce_proto_goTypes = []any{
 	(*Policy)(nil),           // 8: quiesce.v1.Policy
 	(*Deadlines)(nil),        // 9: quiesce.v1.Deadlines
 	(*Owner)(nil),            // 10: quiesce.v1.Owner
-	(*Subscription)(nil),     // 11: quiesce.v1.Subscription
-	(*Counts)(nil),           // 12: quiesce.v1.Counts
-	(*Audit)(nil),            // 13: quiesce.v1.Audit
-	(*BatchStart)(nil),       // 14: quiesce.v1.BatchStart
-	(*BatchSeal)(nil),        // 15: quiesce.v1.BatchSeal
-	(*ChunkPosition)(nil),    // 16: quiesce.v1.ChunkPosition
-	(*ReportItem)(nil),       // 17: quiesce.v1.ReportItem
-	(*Timing)(nil),           // 18: quiesce.v1.Timing
-	(*Children)(nil),         // 19: quiesce.v1.Children
-	(*BatchReport)(nil),      // 20: quiesce.v1.BatchReport
-	(*BatchEnd)(nil),         // 21: quiesce.v1.BatchEnd
-	(*CommandArgs)(nil),      // 22: quiesce.v1.CommandArgs
-	(*BatchCommand)(nil),     // 23: quiesce.v1.BatchCommand
-	(*BatchNudge)(nil),       // 24: quiesce.v1.BatchNudge
-	(*BatchEvent)(nil),       // 25: quiesce.v1.BatchEvent
-	(*SubjobsCompleted)(nil), // 26: quiesce.v1.SubjobsCompleted
-	(*BatchStatus)(nil),      // 27: quiesce.v1.BatchStatus
-	(*TaskOutcome)(nil),      // 28: quiesce.v1.TaskOutcome
-	(*Dispatch)(nil),         // 29: quiesce.v1.Dispatch
-	(*DeadLetter)(nil),       // 30: quiesce.v1.DeadLetter
-	nil,                      // 31: quiesce.v1.BatchStart.LabelsEntry
-	nil,                      // 32: quiesce.v1.BatchEnd.ProducedEntry
-	nil,                      // 33: quiesce.v1.BatchEvent.LabelsEntry
+	(*Retry)(nil),            // 11: quiesce.v1.Retry
+	(*TaskTemplate)(nil),     // 12: quiesce.v1.TaskTemplate
+	(*Subscription)(nil),     // 13: quiesce.v1.Subscription
+	(*Counts)(nil),           // 14: quiesce.v1.Counts
+	(*Audit)(nil),            // 15: quiesce.v1.Audit
+	(*BatchStart)(nil),       // 16: quiesce.v1.BatchStart
+	(*BatchSeal)(nil),        // 17: quiesce.v1.BatchSeal
+	(*ChunkPosition)(nil),    // 18: quiesce.v1.ChunkPosition
+	(*ReportItem)(nil),       // 19: quiesce.v1.ReportItem
+	(*Timing)(nil),           // 20: quiesce.v1.Timing
+	(*Children)(nil),         // 21: quiesce.v1.Children
+	(*BatchReport)(nil),      // 22: quiesce.v1.BatchReport
+	(*BatchEnd)(nil),         // 23: quiesce.v1.BatchEnd
+	(*CommandArgs)(nil),      // 24: quiesce.v1.CommandArgs
+	(*BatchCommand)(nil),     // 25: quiesce.v1.BatchCommand
+	(*BatchNudge)(nil),       // 26: quiesce.v1.BatchNudge
+	(*BatchEvent)(nil),       // 27: quiesce.v1.BatchEvent
+	(*SubjobsCompleted)(nil), // 28: quiesce.v1.SubjobsCompleted
+	(*BatchStatus)(nil),      // 29: quiesce.v1.BatchStatus
+	(*TaskOutcome)(nil),      // 30: quiesce.v1.TaskOutcome
+	(*Dispatch)(nil),         // 31: quiesce.v1.Dispatch
+	(*DeadLetter)(nil),       // 32: quiesce.v1.DeadLetter
+	nil,                      // 33: quiesce.v1.BatchStart.LabelsEntry
+	nil,                      // 34: quiesce.v1.BatchEnd.ProducedEntry
+	nil,                      // 35: quiesce.v1.BatchEvent.LabelsEntry
 }
 var file_quiesce_proto_depIdxs = []int32{
-	4,  // 0: quiesce.v1.BatchStart.topology:type_name -> quiesce.v1.TopologyRef
-	8,  // 1: quiesce.v1.BatchStart.policy:type_name -> quiesce.v1.Policy
-	9,  // 2: quiesce.v1.BatchStart.deadlines:type_name -> quiesce.v1.Deadlines
-	31, // 3: quiesce.v1.BatchStart.labels:type_name -> quiesce.v1.BatchStart.LabelsEntry
-	10, // 4: quiesce.v1.BatchStart.owner:type_name -> quiesce.v1.Owner
-	11, // 5: quiesce.v1.BatchStart.notify:type_name -> quiesce.v1.Subscription
-	6,  // 6: quiesce.v1.BatchStart.units:type_name -> quiesce.v1.UnitSet
-	7,  // 7: quiesce.v1.BatchStart.legs:type_name -> quiesce.v1.Leg
-	16, // 8: quiesce.v1.BatchSeal.chunks:type_name -> quiesce.v1.ChunkPosition
-	0,  // 9: quiesce.v1.ReportItem.outcome:type_name -> quiesce.v1.Outcome.Code
-	16, // 10: quiesce.v1.Children.chunk:type_name -> quiesce.v1.ChunkPosition
-	17, // 11: quiesce.v1.BatchReport.items:type_name -> quiesce.v1.ReportItem
-	18, // 12: quiesce.v1.BatchReport.timing:type_name -> quiesce.v1.Timing
-	19, // 13: quiesce.v1.BatchReport.children:type_name -> quiesce.v1.Children
-	5,  // 14: quiesce.v1.BatchEnd.unit:type_name -> quiesce.v1.Unit
-	32, // 15: quiesce.v1.BatchEnd.produced:type_name -> quiesce.v1.BatchEnd.ProducedEntry
-	9,  // 16: quiesce.v1.CommandArgs.deadlines:type_name -> quiesce.v1.Deadlines
-	8,  // 17: quiesce.v1.CommandArgs.policy:type_name -> quiesce.v1.Policy
-	22, // 18: quiesce.v1.BatchCommand.args:type_name -> quiesce.v1.CommandArgs
-	1,  // 19: quiesce.v1.BatchEvent.state:type_name -> quiesce.v1.State.Code
-	1,  // 20: quiesce.v1.BatchEvent.previous_state:type_name -> quiesce.v1.State.Code
-	12, // 21: quiesce.v1.BatchEvent.counts:type_name -> quiesce.v1.Counts
-	13, // 22: quiesce.v1.BatchEvent.audit:type_name -> quiesce.v1.Audit
-	10, // 23: quiesce.v1.BatchEvent.owner:type_name -> quiesce.v1.Owner
-	33, // 24: quiesce.v1.BatchEvent.labels:type_name -> quiesce.v1.BatchEvent.LabelsEntry
-	17, // 25: quiesce.v1.BatchEvent.items:type_name -> quiesce.v1.ReportItem
-	11, // 26: quiesce.v1.BatchEvent.notify:type_name -> quiesce.v1.Subscription
-	17, // 27: quiesce.v1.SubjobsCompleted.items:type_name -> quiesce.v1.ReportItem
-	18, // 28: quiesce.v1.SubjobsCompleted.timing:type_name -> quiesce.v1.Timing
-	18, // 29: quiesce.v1.SubjobsCompleted.timings:type_name -> quiesce.v1.Timing
-	10, // 30: quiesce.v1.SubjobsCompleted.owner:type_name -> quiesce.v1.Owner
-	1,  // 31: quiesce.v1.BatchStatus.state:type_name -> quiesce.v1.State.Code
-	9,  // 32: quiesce.v1.BatchStatus.deadlines:type_name -> quiesce.v1.Deadlines
-	8,  // 33: quiesce.v1.BatchStatus.policy:type_name -> quiesce.v1.Policy
-	4,  // 34: quiesce.v1.BatchStatus.topology:type_name -> quiesce.v1.TopologyRef
-	0,  // 35: quiesce.v1.TaskOutcome.outcome:type_name -> quiesce.v1.Outcome.Code
-	16, // 36: quiesce.v1.Dispatch.chunks:type_name -> quiesce.v1.ChunkPosition
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	11, // 0: quiesce.v1.TaskTemplate.retry:type_name -> quiesce.v1.Retry
+	4,  // 1: quiesce.v1.BatchStart.topology:type_name -> quiesce.v1.TopologyRef
+	8,  // 2: quiesce.v1.BatchStart.policy:type_name -> quiesce.v1.Policy
+	9,  // 3: quiesce.v1.BatchStart.deadlines:type_name -> quiesce.v1.Deadlines
+	33, // 4: quiesce.v1.BatchStart.labels:type_name -> quiesce.v1.BatchStart.LabelsEntry
+	10, // 5: quiesce.v1.BatchStart.owner:type_name -> quiesce.v1.Owner
+	13, // 6: quiesce.v1.BatchStart.notify:type_name -> quiesce.v1.Subscription
+	6,  // 7: quiesce.v1.BatchStart.units:type_name -> quiesce.v1.UnitSet
+	7,  // 8: quiesce.v1.BatchStart.legs:type_name -> quiesce.v1.Leg
+	12, // 9: quiesce.v1.BatchStart.task:type_name -> quiesce.v1.TaskTemplate
+	18, // 10: quiesce.v1.BatchSeal.chunks:type_name -> quiesce.v1.ChunkPosition
+	0,  // 11: quiesce.v1.ReportItem.outcome:type_name -> quiesce.v1.Outcome.Code
+	18, // 12: quiesce.v1.Children.chunk:type_name -> quiesce.v1.ChunkPosition
+	19, // 13: quiesce.v1.BatchReport.items:type_name -> quiesce.v1.ReportItem
+	20, // 14: quiesce.v1.BatchReport.timing:type_name -> quiesce.v1.Timing
+	21, // 15: quiesce.v1.BatchReport.children:type_name -> quiesce.v1.Children
+	5,  // 16: quiesce.v1.BatchEnd.unit:type_name -> quiesce.v1.Unit
+	34, // 17: quiesce.v1.BatchEnd.produced:type_name -> quiesce.v1.BatchEnd.ProducedEntry
+	9,  // 18: quiesce.v1.CommandArgs.deadlines:type_name -> quiesce.v1.Deadlines
+	8,  // 19: quiesce.v1.CommandArgs.policy:type_name -> quiesce.v1.Policy
+	24, // 20: quiesce.v1.BatchCommand.args:type_name -> quiesce.v1.CommandArgs
+	1,  // 21: quiesce.v1.BatchEvent.state:type_name -> quiesce.v1.State.Code
+	1,  // 22: quiesce.v1.BatchEvent.previous_state:type_name -> quiesce.v1.State.Code
+	14, // 23: quiesce.v1.BatchEvent.counts:type_name -> quiesce.v1.Counts
+	15, // 24: quiesce.v1.BatchEvent.audit:type_name -> quiesce.v1.Audit
+	10, // 25: quiesce.v1.BatchEvent.owner:type_name -> quiesce.v1.Owner
+	35, // 26: quiesce.v1.BatchEvent.labels:type_name -> quiesce.v1.BatchEvent.LabelsEntry
+	19, // 27: quiesce.v1.BatchEvent.items:type_name -> quiesce.v1.ReportItem
+	13, // 28: quiesce.v1.BatchEvent.notify:type_name -> quiesce.v1.Subscription
+	19, // 29: quiesce.v1.SubjobsCompleted.items:type_name -> quiesce.v1.ReportItem
+	20, // 30: quiesce.v1.SubjobsCompleted.timing:type_name -> quiesce.v1.Timing
+	20, // 31: quiesce.v1.SubjobsCompleted.timings:type_name -> quiesce.v1.Timing
+	10, // 32: quiesce.v1.SubjobsCompleted.owner:type_name -> quiesce.v1.Owner
+	1,  // 33: quiesce.v1.BatchStatus.state:type_name -> quiesce.v1.State.Code
+	9,  // 34: quiesce.v1.BatchStatus.deadlines:type_name -> quiesce.v1.Deadlines
+	8,  // 35: quiesce.v1.BatchStatus.policy:type_name -> quiesce.v1.Policy
+	4,  // 36: quiesce.v1.BatchStatus.topology:type_name -> quiesce.v1.TopologyRef
+	0,  // 37: quiesce.v1.TaskOutcome.outcome:type_name -> quiesce.v1.Outcome.Code
+	18, // 38: quiesce.v1.Dispatch.chunks:type_name -> quiesce.v1.ChunkPosition
+	12, // 39: quiesce.v1.Dispatch.task:type_name -> quiesce.v1.TaskTemplate
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_quiesce_proto_init() }
@@ -2889,14 +3095,14 @@ func file_quiesce_proto_init() {
 	if File_quiesce_proto != nil {
 		return
 	}
-	file_quiesce_proto_msgTypes[15].OneofWrappers = []any{}
+	file_quiesce_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quiesce_proto_rawDesc), len(file_quiesce_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   32,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -147,7 +147,7 @@ func (c *Chunk) settled(i uint, round uint32) bool {
 
 // dispatch orders the release of [lo, hi), or of the set alone.
 func (s *step) dispatch(l *life, lo, hi uint32, only *roaring.Bitmap) {
-	d := &codecs.Dispatch{Run: l.Run, Round: l.round(), Queue: l.Start.Queue, Lo: lo, Hi: hi}
+	d := &codecs.Dispatch{Run: l.Run, Round: l.round(), Queue: l.Start.Queue, Lo: lo, Hi: hi, Task: clone(l.Start.Task)}
 	if only != nil && only.GetCardinality() < uint64(hi-lo) {
 		only.RunOptimize()
 		var b bytes.Buffer

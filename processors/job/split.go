@@ -67,6 +67,8 @@ func (s *step) openBatch(i int, d *codecs.SplitProposed) {
 		MaxTotal:  max(f.MaxTotal, d.Total),
 		Retention: s.m.retentionOf(r), OpenChildren: f.OpenChildren, Window: f.Window, Queue: f.Queue,
 		Deadlines: &codecs.Deadlines{NoProgressFor: f.NoProgressFor},
+		Task: &codecs.TaskTemplate{Job: r.Job, Step: spec.Name, JobKey: r.Key, JobType: r.Definition.Name,
+			Customer: r.Customer, Priority: r.Priority, Retry: f.Retry, AttemptTimeout: f.AttemptTimeout},
 	}
 	if f.CompleteBy > 0 {
 		start.Deadlines.CompleteBy = st.StartedAt + f.CompleteBy
