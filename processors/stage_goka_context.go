@@ -19,6 +19,7 @@ type attempt struct {
 	gokaContext
 	cfg     *StageGroupConfig
 	table   bool
+	maxRow  int // bytes of a record of the table
 	outputs []stage.Output
 	changed bool
 	value   []byte // nil = deleted
@@ -61,6 +62,10 @@ func (a *attempt) SetValue(v any, _ ...goka.ContextOption) {
 	b, err := a.cfg.Table.Encode(v)
 	if err != nil || b == nil {
 		a.Fail(stage.NoRetry(fmt.Errorf("table row of %q does not encode: %w", a.Key(), errors.Join(err, errNilRow(b)))))
+	}
+	row := codecs.Record{Key: []byte(a.Key()), Value: b}
+	if size := row.Size(); size > a.maxRow {
+		a.Fail(stage.NoRetry(fmt.Errorf("table row of %q: %d bytes, at most %d can be written", a.Key(), size, a.maxRow)))
 	}
 	a.changed, a.value = true, b
 }

@@ -201,7 +201,7 @@ func (l *stageLife) send(ctx Context, recs []codecs.Record) {
 // handle handles a data record. The row is looked up once before: a store that cannot be read stops the processor, and
 // is not the record's failure.
 func (l *stageLife) handle(ctx Context, u *stageUnit, rec *codecs.Record, tag *codecs.Tag) {
-	table := l.cfg.Table != nil
+	table, maxRow := l.cfg.Table != nil, l.desk.MaxBytes(tableOf(l.declared().Group))
 	misplaced := table && (rec.Key == nil || codecs.Partition(rec.Key, l.topics.partitions[tableOf(l.declared().Group)]) != rec.Partition)
 	if table && !misplaced {
 		_ = ctx.Value()
@@ -213,7 +213,7 @@ func (l *stageLife) handle(ctx Context, u *stageUnit, rec *codecs.Record, tag *c
 			return nil, stage.NoRetry(fmt.Errorf("key %q is not of partition %d: a stage with a table needs keyed records on their partition",
 				rec.Key, rec.Partition))
 		}
-		last = &attempt{gokaContext: ctx, cfg: &l.cfg, table: table}
+		last = &attempt{gokaContext: ctx, cfg: &l.cfg, table: table, maxRow: maxRow}
 		return last.run(rec)
 	}, &p.res)
 	if err != nil {

@@ -82,6 +82,9 @@ func (d *Desk) Close() {
 // Counts are the partition counts of the topology's topics: the declared ones, else those of the topics.
 func (d *Desk) Counts() topology.Partitions { return d.facts.counts }
 
+// MaxBytes is the largest record (codecs.Record.Size) that a topic of the stage takes.
+func (d *Desk) MaxBytes(topic string) int { return d.facts.size(topic) }
+
 // Admin is the client for looking things up.
 func (d *Desk) Admin() *kadm.Client { return d.admin }
 

@@ -60,7 +60,11 @@ func readFacts(ctx context.Context, admin *kadm.Client, cfg Config) (facts, erro
 			return f, permanent{fmt.Errorf("topic %s has %d partitions, %d are declared", name, len(d.Partitions), declared)}
 		}
 	}
-	f.sizes = readSizes(ctx, admin, cfg, append(s.Out[:len(s.Out):len(s.Out)], codecs.Topic(cfg.Prefix, codecs.TopicDeadLetter)))
+	written := append(s.Out[:len(s.Out):len(s.Out)], codecs.Topic(cfg.Prefix, codecs.TopicDeadLetter))
+	if s.Table {
+		written = append(written, s.Group+"-table")
+	}
+	f.sizes = readSizes(ctx, admin, cfg, written)
 	return f, nil
 }
 
