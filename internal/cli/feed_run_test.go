@@ -97,10 +97,18 @@ func TestFeedGoesOnAfterAKill(t *testing.T) {
 		fmt.Fprintf(&in, "{\"n\":%d}\n", i)
 	}
 	file, checkpoint := filepath.Join(dir, "in.jsonl"), filepath.Join(dir, "in.jsonl.quiesce")
-	require.NoError(t, os.WriteFile(file, []byte(in.String()), 0o600))
 	args := []string{"feed", "--bootstrap-server", bootstrap, "--batch", "b-1", "--topology", filepath.Join(dir, "t.yaml"), file}
 
+	// The first life reads a pipe that stays open after half of the input, so that it cannot be done before it is killed.
+	require.NoError(t, syscall.Mkfifo(file, 0o600))
 	p := binary.Start(t, args...)
+	pipe, err := os.OpenFile(file, os.O_WRONLY, 0) // waits for the reader
+	require.NoError(t, err)
+	written := make(chan error, 1)
+	go func() {
+		_, err := pipe.WriteString(in.String()[:in.Len()/2])
+		written <- err
+	}()
 	acked := 0
 	require.Eventually(t, func() bool {
 		var c struct{ Acked int }
@@ -113,7 +121,11 @@ func TestFeedGoesOnAfterAKill(t *testing.T) {
 	}, 30*time.Second, 5*time.Millisecond)
 	p.Signal(syscall.SIGKILL)
 	p.Wait()
+	<-written // all, or as much as was read
+	require.NoError(t, pipe.Close())
 	require.Less(t, acked, n, "killed in the middle")
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.WriteFile(file, []byte(in.String()), 0o600))
 
 	r := binary.Run(t, "", args...)
 	require.Equal(t, cli.ExitOK, r.Code, r.Stderr)
