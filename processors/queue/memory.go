@@ -169,6 +169,10 @@ func (c *MemoryConsumer) settle(d *Delivery, done bool) {
 	q.notify()
 }
 
+func (c *MemoryConsumer) origin(d *Delivery) codecs.Record { return codecs.Record{Topic: c.name, Offset: d.offset} }
+
+func (c *MemoryConsumer) topic() codecs.TopicID { return codecs.TopicID{} }
+
 // Close implements Consumer.
 func (c *MemoryConsumer) Close() error {
 	c.leave(false)

@@ -9,6 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/quiesce/quiesce/codecs"
 )
 
 // Receive returns deliveries once their counts are committed.
@@ -122,6 +124,12 @@ func (q *Kafka) settle(d *Delivery, done bool) {
 	}
 	q.notify()
 }
+
+func (q *Kafka) origin(d *Delivery) codecs.Record {
+	return codecs.Record{Topic: q.cfg.topic(), Partition: d.part, Offset: d.offset}
+}
+
+func (q *Kafka) topic() codecs.TopicID { return q.topicID }
 
 // again gives a delivery back that was never handed out.
 func (q *Kafka) again(d *Delivery) {

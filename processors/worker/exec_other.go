@@ -1,0 +1,8 @@
+//go:build !unix
+
+package worker
+
+import "os/exec"
+
+// ownGroup does nothing where there are no process groups: the command alone is killed.
+func ownGroup(*exec.Cmd) {}

@@ -1,0 +1,9 @@
+package worker_test
+
+import (
+	"testing"
+
+	"github.com/quiesce/quiesce/internal/broker/brokertest"
+)
+
+func TestMain(m *testing.M) { brokertest.Main(m) }
