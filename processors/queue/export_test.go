@@ -6,8 +6,6 @@ import "context"
 // is gone.
 func Crash(q *Kafka) {
 	q.gone.Store(true)
-	q.commits.Lock() // what is under way has reached the broker or not
-	q.commits.Unlock()
 	q.mu.Lock()
 	for _, p := range q.parts {
 		q.interrupt(p)

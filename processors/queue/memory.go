@@ -169,7 +169,9 @@ func (c *MemoryConsumer) settle(d *Delivery, done bool) {
 	q.notify()
 }
 
-func (c *MemoryConsumer) origin(d *Delivery) codecs.Record { return codecs.Record{Topic: c.name, Offset: d.offset} }
+func (c *MemoryConsumer) origin(d *Delivery) codecs.Record {
+	return codecs.Record{Topic: c.name, Offset: d.offset}
+}
 
 func (c *MemoryConsumer) topic() codecs.TopicID { return codecs.TopicID{} }
 

@@ -51,7 +51,9 @@ type settler interface {
 
 // Origin is the record that the task came in, as far as a dead letter names it: topic, partition, offset, and the topic's
 // id. The zero value where there is no log.
-func (d *Delivery) Origin() (codecs.Record, codecs.TopicID) { return d.owner.origin(d), d.owner.topic() }
+func (d *Delivery) Origin() (codecs.Record, codecs.TopicID) {
+	return d.owner.origin(d), d.owner.topic()
+}
 
 // Context ends when the task belongs to somebody else or the consumer is closed.
 func (d *Delivery) Context() context.Context { return d.ctx }

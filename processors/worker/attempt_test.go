@@ -16,6 +16,9 @@ import (
 	"github.com/quiesce/quiesce/processors/worker"
 )
 
+// skip is worker.Skip, which is not a test's Skip.
+var skip = worker.Skip
+
 // What a handler does decides the outcome, the number of attempts and the reason.
 func TestOutcomes(t *testing.T) {
 	three := &codecs.Retry{Attempts: 3, First: 1}
@@ -29,7 +32,7 @@ func TestOutcomes(t *testing.T) {
 		"ok": {handler: func(context.Context, *worker.Task) (worker.Result, error) { return worker.Result{}, nil },
 			outcome: codecs.OK, attempts: 1},
 		"skip": {handler: func(context.Context, *worker.Task) (worker.Result, error) {
-			return worker.Result{}, worker.Skip("nothing to do")
+			return worker.Result{}, skip("nothing to do")
 		}, outcome: codecs.Skipped, attempts: 1, reason: "nothing to do"},
 		"fail": {handler: func(context.Context, *worker.Task) (worker.Result, error) {
 			return worker.Result{}, worker.Fail(errors.New("never"))

@@ -95,7 +95,7 @@ func execute(ctx context.Context, t *Task, out io.Writer, command string, args [
 	case exit.ExitCode() == ExitFail:
 		return Fail(errors.New(errs.reason(exit.String())))
 	}
-	return fmt.Errorf("%s: %s", exit, errs.reason("no message"))
+	return fmt.Errorf("%w: %s", exit, errs.reason("no message"))
 }
 
 func environment(t *Task) []string {

@@ -53,8 +53,8 @@ func storm(t *testing.T, e *Env) {
 	defer calm()
 	var wg sync.WaitGroup
 	steady := e.Open(t)
-	wg.Go(func() { l.work(t, all, steady) })
-	wg.Go(func() { l.feed(t, blowing, e) })
+	wg.Go(func() { l.work(all, t, steady) })
+	wg.Go(func() { l.feed(blowing, t, e) })
 	var members sync.WaitGroup
 	every := time.NewTicker(stormLeave)
 	defer every.Stop()
@@ -64,7 +64,7 @@ func storm(t *testing.T, e *Env) {
 		stays, leave := context.WithTimeout(all, 2*stormLeave) // two are there at a time, beside the steady one
 		members.Go(func() {
 			defer leave()
-			l.work(t, stays, c)
+			l.work(stays, t, c)
 			assert.NoError(t, c.Close())
 		})
 		select {
@@ -80,7 +80,7 @@ func storm(t *testing.T, e *Env) {
 		joined, l.added, l.again, l.interrupted, l.counts)
 }
 
-func (l *ledger) feed(t *testing.T, ctx context.Context, e *Env) {
+func (l *ledger) feed(ctx context.Context, t *testing.T, e *Env) {
 	every := time.NewTicker(stormFeed)
 	defer every.Stop()
 	for {
@@ -101,7 +101,7 @@ func (l *ledger) feed(t *testing.T, ctx context.Context, e *Env) {
 }
 
 // work runs deliveries, up to 16 at once, until ctx is done; those under way are interrupted then.
-func (l *ledger) work(t *testing.T, ctx context.Context, c queue.Consumer) {
+func (l *ledger) work(ctx context.Context, t *testing.T, c queue.Consumer) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	slots := make(chan struct{}, 16)
@@ -113,12 +113,12 @@ func (l *ledger) work(t *testing.T, ctx context.Context, c queue.Consumer) {
 		}
 		running.Go(func() {
 			defer func() { <-slots }()
-			l.run(t, ctx, ds[0])
+			l.run(ctx, t, ds[0])
 		})
 	}
 }
 
-func (l *ledger) run(t *testing.T, ctx context.Context, d *queue.Delivery) {
+func (l *ledger) run(ctx context.Context, t *testing.T, d *queue.Delivery) {
 	l.mu.Lock()
 	assert.False(t, d.Buried, "nothing crashed")
 	if d.Count > 1 {
