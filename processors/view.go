@@ -164,11 +164,11 @@ func (v *View) Partitions() int32 {
 }
 
 // Watch returns a channel that gets a value after each change of the rows of an id, or of its partition's position; ""
-// = of anything. Changes in quick succession may give one value. stop must be called.
+// = of anything. Rows belong to one id when their keys are alike up to the first 0x00. Changes in quick succession may give one value. stop must be called.
 func (v *View) Watch(id string) (changed <-chan struct{}, stop func()) {
 	partition := int32(-1)
 	if n := v.Partitions(); id != "" && n > 0 {
 		partition = codecs.Partition([]byte(id), n)
 	}
-	return v.hub.watch(id, partition)
+	return v.hub.watch(string(codecs.BatchOf([]byte(id))), partition)
 }

@@ -26,7 +26,7 @@ func (v *View) Scan(after string, n int) (page []ViewRow, next string, err error
 		}
 	}()
 	for _, p := range parts {
-		c := &cursor{part: p, it: p.disk.db.NewIterator(&util.Range{Start: afterKey([]byte(after))}, nil)}
+		c := &cursor{part: p, it: p.disk.db.NewIterator(&util.Range{Start: above(after)}, nil)}
 		heads = append(heads, c)
 		if err := c.header(v.cfg.Header); err != nil {
 			return nil, "", err
@@ -45,7 +45,6 @@ func (v *View) Scan(after string, n int) (page []ViewRow, next string, err error
 			return nil, "", err
 		}
 		page = append(page, r)
-		c.it.Seek(afterKey(c.it.Key()))
 		if err := c.header(v.cfg.Header); err != nil {
 			return nil, "", err
 		}
@@ -54,18 +53,14 @@ func (v *View) Scan(after string, n int) (page []ViewRow, next string, err error
 
 // cursor stands on a header row of a partition, or is at the end.
 type cursor struct {
-	part    *viewPart
-	it      iterator.Iterator
-	started bool
-	end     bool
+	part *viewPart
+	it   iterator.Iterator
+	end  bool
 }
 
 // header moves on to the next header row, leaping over the parts of ids.
 func (c *cursor) header(isHeader func(string) bool) error {
-	ok := c.it.Valid()
-	if !c.started {
-		c.started, ok = true, c.it.Next()
-	}
+	ok := c.it.Next()
 	for ok && !isHeader(string(c.it.Key())) {
 		ok = c.it.Seek(afterKey(codecs.BatchOf(c.it.Key())))
 	}
@@ -83,8 +78,54 @@ func least(heads []*cursor) *cursor {
 	return first
 }
 
-// afterKey is the first key behind a header row and all of its parts; of "" that behind the reserved keys.
-func afterKey(key []byte) []byte { return append(append([]byte{}, key...), 1) }
+// afterKey is the first key behind an id and all of its parts; of "" that behind the reserved keys.
+func afterKey(id []byte) []byte { return append(append([]byte{}, id...), 1) }
+
+// above is the first key above a header row's; of "" that behind the reserved keys. A header row may stand right there:
+// the key of another one and 0x00.
+func above(key string) []byte {
+	if key == "" {
+		return afterKey(nil)
+	}
+	return append([]byte(key), 0)
+}
+
+// Select calls each with the header rows whose keys are wanted, partition by partition in key order, until each returns
+// false. It looks at every key of the table, and decodes only what is wanted.
+func (v *View) Select(wanted func(key string) bool, each func(r ViewRow) bool) error {
+	parts, done, err := v.read()
+	if err != nil {
+		return err
+	}
+	defer done()
+	for _, p := range parts {
+		if more, err := v.selectIn(p, wanted, each); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *View) selectIn(p *viewPart, wanted func(key string) bool, each func(r ViewRow) bool) (more bool, err error) {
+	c := &cursor{part: p, it: p.disk.db.NewIterator(&util.Range{Start: above("")}, nil)}
+	defer c.it.Release()
+	for {
+		if err := c.header(v.cfg.Header); err != nil || c.end {
+			return err == nil, err
+		}
+		key := string(c.it.Key())
+		if !wanted(key) {
+			continue
+		}
+		r, err := v.load(p.id, key, c.it.Value())
+		if err != nil {
+			return false, err
+		}
+		if !each(r) {
+			return false, nil
+		}
+	}
+}
 
 // Parts calls each with the part rows of an id from a key on, in key order, until each returns false. from is a whole
 // table key, for example codecs.ChunkKey; the rows end with the last key that starts with prefix.

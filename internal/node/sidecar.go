@@ -13,20 +13,9 @@ import (
 // defaultListen is the sidecar's address when none is configured.
 const defaultListen = "127.0.0.1:7878"
 
-// startSidecar listens first, so that the address is known when Start returns; it answers reads when its view is loaded.
+// startSidecar listens first, so that the address is known when Start returns; it answers reads when its views are loaded.
 func (n *Node) startSidecar(ctx context.Context) error {
-	client, err := kgo.NewClient(n.cfg.Client...)
-	if err != nil {
-		return err
-	}
-	n.closers = append(n.closers, client.Close)
-	log, err := sidecar.OpenControlLog(n.cfg.Prefix, "sidecar", n.cfg.Client...)
-	if err != nil {
-		return err
-	}
-	n.closers = append(n.closers, log.Close)
-	view, err := table.New(table.Config{Bootstrap: n.cfg.Bootstrap, Prefix: n.cfg.Prefix, DataDir: n.cfg.DataDir, Security: n.cfg.Security,
-		Logger: n.cfg.Log})
+	sources, err := n.sources(ctx)
 	if err != nil {
 		return err
 	}
@@ -34,9 +23,7 @@ func (n *Node) startSidecar(ctx context.Context) error {
 	if listen == "" {
 		listen = defaultListen
 	}
-	s, err := sidecar.New(sidecar.Config{Listen: listen, Token: n.cfg.Token, TLS: n.cfg.TLS,
-		Sources: sidecar.Sources{Batches: view, Log: log, Events: sidecar.NewEventFeed(n.cfg.Prefix, client, n.cfg.Client...),
-			Groups: sidecar.NewKafkaGroups(client)},
+	s, err := sidecar.New(sidecar.Config{Listen: listen, Token: n.cfg.Token, TLS: n.cfg.TLS, Sources: sources,
 		Topologies: n.cfg.Topologies, Logger: n.cfg.Log, Registry: n.registry, Gatherer: n.registry})
 	if err != nil {
 		return err
@@ -45,6 +32,42 @@ func (n *Node) startSidecar(ctx context.Context) error {
 		return err
 	}
 	n.run("sidecar", func() error { return s.Serve(ctx, n.listener) })
-	n.run("view", func() error { return view.Run(ctx) })
 	return nil
+}
+
+// sources opens what the sidecar reads and writes, and starts its views.
+func (n *Node) sources(ctx context.Context) (s sidecar.Sources, err error) {
+	client, err := kgo.NewClient(n.cfg.Client...)
+	if err != nil {
+		return s, err
+	}
+	n.closers = append(n.closers, client.Close)
+	control, err := sidecar.OpenControlLog(n.cfg.Prefix, "sidecar", n.cfg.Client...)
+	if err != nil {
+		return s, err
+	}
+	n.closers = append(n.closers, control.Close)
+	jobLog, err := sidecar.OpenJobLog(n.cfg.Prefix, "sidecar", n.cfg.Client...)
+	if err != nil {
+		return s, err
+	}
+	n.closers = append(n.closers, jobLog.Close)
+	view := table.Config{Bootstrap: n.cfg.Bootstrap, Prefix: n.cfg.Prefix, DataDir: n.cfg.DataDir, Security: n.cfg.Security, Logger: n.cfg.Log}
+	batches, err := table.New(view)
+	if err != nil {
+		return s, err
+	}
+	jobs, err := table.NewJobs(view)
+	if err != nil {
+		return s, err
+	}
+	statistics, err := table.NewStats(view)
+	if err != nil {
+		return s, err
+	}
+	n.run("view of batches", func() error { return batches.Run(ctx) })
+	n.run("view of jobs", func() error { return jobs.Run(ctx) })
+	n.run("view of statistics", func() error { return statistics.Run(ctx) })
+	return sidecar.Sources{Batches: batches, Log: control, Events: sidecar.NewEventFeed(n.cfg.Prefix, client, n.cfg.Client...),
+		Groups: sidecar.NewKafkaGroups(client), Jobs: jobs, JobLog: jobLog, Stats: statistics}, nil
 }

@@ -21,32 +21,36 @@ type filter struct {
 }
 
 func (q *query) filter() filter {
-	f := filter{
+	return filter{
 		states:       q.words("state", stateWords),
-		labels:       map[string]string{},
+		labels:       q.labels(),
 		topology:     q.values.Get("topology"),
 		startedAfter: q.millis("started_after"), startedBefore: q.millis("started_before"),
 	}
+}
+
+func (q *query) labels() map[string]string {
+	labels := map[string]string{}
 	for _, l := range q.values["label"] {
 		k, v, ok := strings.Cut(l, ":")
 		if !ok || k == "" {
 			q.bad("label", strconv.Quote(l)+" is not <name>:<value>")
 		}
-		f.labels[k] = v
+		labels[k] = v
 	}
-	return f
+	return labels
 }
 
 func (f *filter) match(b *api.Batch) bool {
-	return f.matchState(b) && f.matchTopology(b.Topology) && f.matchTime(int64(b.StartedAt)) && f.matchLabels(b.Labels)
+	return f.matchState(b.State, b.Terminal) && f.matchTopology(b.Topology) && f.matchTime(int64(b.StartedAt)) && f.matchLabels(b.Labels)
 }
 
-func (f *filter) matchState(b *api.Batch) bool {
+func (f *filter) matchState(state string, terminal bool) bool {
 	if len(f.states) == 0 {
 		return true
 	}
 	for _, s := range f.states {
-		if s == b.State || s == "active" && !b.Terminal || s == "ended" && b.Terminal {
+		if s == state || s == "active" && !terminal || s == "ended" && terminal {
 			return true
 		}
 	}
@@ -81,7 +85,7 @@ func (s *Server) listBatches(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page, next, err := s.scan(&f, after, limit)
+	page, next, err := scan(s.cfg.Batches.Scan, f.match, after, limit, s.cfg.ScanRows)
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -93,23 +97,24 @@ func (s *Server) listBatches(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, 200, list)
 }
 
-// scan collects at most limit matches out of at most ScanRows rows above after.
-func (s *Server) scan(f *filter, after string, limit int) (page []api.Batch, next string, err error) {
-	page = []api.Batch{}
-	for seen := 0; seen < s.cfg.ScanRows; {
-		rows, more, err := s.cfg.Batches.Scan(after, min(limit-len(page), s.cfg.ScanRows-seen))
+// scan collects at most limit matches out of at most rows rows above after.
+func scan[T any](next func(after string, n int) ([]T, string, error), match func(*T) bool, after string, limit, rows int) (page []T, more string, err error) {
+	page = []T{}
+	for seen := 0; seen < rows; {
+		n := min(limit-len(page), rows-seen)
+		got, more, err := next(after, n)
 		if err != nil {
 			return nil, "", err
 		}
-		for i := range rows {
-			if f.match(&rows[i]) {
-				page = append(page, rows[i])
+		for i := range got {
+			if match(&got[i]) {
+				page = append(page, got[i])
 			}
 		}
-		seen += max(len(rows), 1)
 		if more == "" || len(page) == limit {
 			return page, more, nil
 		}
+		seen += n
 		after = more
 	}
 	return page, after, nil

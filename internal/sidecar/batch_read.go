@@ -25,7 +25,7 @@ func (s *Server) showBatch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("ETag", strconv.Quote(strconv.FormatInt(int64(b.Version), 10)))
-	s.markStale(w)
+	s.markStale(w, s.cfg.Batches)
 	writeJSON(w, 200, b)
 }
 
@@ -35,7 +35,7 @@ func (s *Server) endOf(r *http.Request, id string, wait time.Duration) (*api.Bat
 	if err != nil || b.Terminal || wait == 0 {
 		return b, err
 	}
-	_, err = s.until(r.Context(), id, wait, func() (bool, error) {
+	_, err = s.until(r.Context(), s.batchOf(r), wait, func() (bool, error) {
 		if b, err = s.cfg.Batches.Get(id); err != nil {
 			return false, err
 		}
@@ -45,8 +45,8 @@ func (s *Server) endOf(r *http.Request, id string, wait time.Duration) (*api.Bat
 }
 
 // markStale says in a header that the broker is out of reach and the answer may be old.
-func (s *Server) markStale(w http.ResponseWriter) {
-	if s.cfg.Batches.Readiness().Stale {
+func (s *Server) markStale(w http.ResponseWriter, t Table) {
+	if t.Readiness().Stale {
 		w.Header().Set("Quiesce-View", "reconnecting")
 	}
 }
@@ -73,7 +73,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) {
 	if list.Tasks == nil {
 		list.Tasks = []api.Task{}
 	}
-	s.markStale(w)
+	s.markStale(w, s.cfg.Batches)
 	writeJSON(w, 200, list)
 }
 
@@ -96,7 +96,7 @@ func (s *Server) missing(w http.ResponseWriter, r *http.Request) {
 		page.Ranges = []api.Range{}
 	}
 	page.Missing.Next = placeToken(missingTokens, page.Next)
-	s.markStale(w)
+	s.markStale(w, s.cfg.Batches)
 	writeJSON(w, 200, page.Missing)
 }
 

@@ -36,7 +36,7 @@ func (s *Server) appendReport(w http.ResponseWriter, r *http.Request) (pos api.P
 	if err := decodeData(b, rep); err != nil {
 		return pos, err
 	}
-	err = s.judge(r.Context(), id, func(b *api.Batch) error {
+	err = s.judge(r.Context(), s.batchOf(r), func(b *api.Batch) error {
 		if rep.Run == "" {
 			rep.Run = b.Run
 		}

@@ -32,7 +32,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) (*api.Started, er
 	if err != nil {
 		return nil, err
 	}
-	id, data, err := splitID(b)
+	id, data, err := splitID(b, "batch")
 	if err != nil {
 		return nil, err
 	}
@@ -62,14 +62,14 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) (*api.Started, er
 }
 
 // splitID takes the member id out of the body.
-func splitID(b []byte) (id string, data []byte, err error) {
+func splitID(b []byte, kind string) (id string, data []byte, err error) {
 	var body map[string]json.RawMessage
 	if err := json.Unmarshal(b, &body); err != nil {
 		return "", nil, invalid(api.Field{Reason: "the body is not a JSON object"})
 	}
 	raw, ok := body["id"]
 	if !ok {
-		return "", nil, invalid(api.Field{Pointer: "/id", Reason: "missing: the id of the batch"})
+		return "", nil, invalid(api.Field{Pointer: "/id", Reason: "missing: the id of the " + kind})
 	}
 	if err := json.Unmarshal(raw, &id); err != nil {
 		return "", nil, invalid(api.Field{Pointer: "/id", Reason: "not a string"})

@@ -90,12 +90,12 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, v verbSpec) (*a
 	if err := validate(ev, "/args"); err != nil {
 		return nil, err
 	}
-	err = s.judge(r.Context(), id, func(b *api.Batch) error {
+	err = s.judge(r.Context(), s.batchOf(r), func(b *api.Batch) error {
 		switch {
 		case s.answered(id, key):
 			return nil // a repeat: the row knows it
 		case expect != 0 && expect != uint64(b.Version):
-			return staleVersion(b)
+			return staleVersion("batch", b.Version)
 		case v.state == nil || v.state(b) == "":
 			return nil
 		}
@@ -113,13 +113,13 @@ func (s *Server) seal(w http.ResponseWriter, r *http.Request, _ verbSpec) (*api.
 	if err != nil {
 		return nil, err
 	}
-	err = s.judge(r.Context(), id, func(b *api.Batch) error {
+	err = s.judge(r.Context(), s.batchOf(r), func(b *api.Batch) error {
 		if seal.Run == "" {
 			seal.Run = b.Run
 		}
 		switch {
 		case expect != 0 && expect != uint64(b.Version):
-			return staleVersion(b)
+			return staleVersion("batch", b.Version)
 		case sealed(b, seal) || !b.Terminal || seal.Run != b.Run:
 			return nil // open, a repeat, or the row's business
 		}
@@ -186,12 +186,12 @@ func ifMatch(r *http.Request) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(strings.Trim(text, `"`), 10, 63)
 	if err != nil || n == 0 {
-		return 0, badParameter("If-Match", "not the version of a batch")
+		return 0, badParameter("If-Match", "not the version of a row")
 	}
 	return n, nil
 }
 
-func staleVersion(b *api.Batch) error {
+func staleVersion(what string, has api.Int64) error {
 	return &api.Problem{Type: api.ProblemStale, Title: "Stale version", Status: 412,
-		Detail: "the batch has version " + strconv.FormatInt(int64(b.Version), 10)}
+		Detail: "the " + what + " has version " + strconv.FormatInt(int64(has), 10)}
 }

@@ -24,6 +24,10 @@ type Config struct {
 	Sources
 	Limits
 
+	// CustomerKeys says that the row of a job has the key customer 0x00 job, as a limit per customer needs it. Default: the
+	// key is the job's id.
+	CustomerKeys bool
+
 	// Topologies that explain and /v1/topology know.
 	Topologies []*topology.Topology
 
@@ -39,6 +43,24 @@ type Sources struct {
 	Log     Log     // control topic; required
 	Events  Feed    // event topic; without it /v1/events answers 501
 	Groups  Groups  // offsets and members of consumer groups; without it explain shows rows only
+	Jobs    Jobs    // without it /v1/jobs answers 501
+	JobLog  Log     // jobs topic; required with Jobs
+	Stats   Stats   // without it /v1/stats answers 501
+}
+
+// readiness of everything that is read: the least loaded view speaks for all.
+func (s Sources) readiness() Readiness {
+	r := s.Batches.Readiness()
+	add := func(o Readiness) {
+		r = Readiness{Percent: min(r.Percent, o.Percent), OK: r.OK && o.OK, Stale: r.Stale || o.Stale}
+	}
+	if s.Jobs != nil {
+		add(s.Jobs.Readiness())
+	}
+	if s.Stats != nil {
+		add(s.Stats.Readiness())
+	}
+	return r
 }
 
 // Limits of what one request may take.
@@ -98,6 +120,9 @@ func (c Limits) withDefaults() Limits {
 func (c Config) Validate() error {
 	if c.Batches == nil || c.Log == nil {
 		return errors.New("sidecar: needs the table of batches and the control topic")
+	}
+	if c.Jobs != nil && c.JobLog == nil {
+		return errors.New("sidecar: the table of jobs needs the jobs topic")
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {

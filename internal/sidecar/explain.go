@@ -33,7 +33,7 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.markStale(w)
+	s.markStale(w, s.cfg.Batches)
 	writeJSON(w, 200, x)
 }
 

@@ -11,9 +11,9 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, 200, api.Health{Status: "ok"})
 }
 
-// ready answers 200 when the view is loaded and connected, else 503 with the percentage.
+// ready answers 200 when every view is loaded and connected, else 503 with the percentage.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	v := s.cfg.Batches.Readiness()
+	v := s.cfg.readiness()
 	switch {
 	case !v.OK:
 		writeProblem(w, recovering(v))

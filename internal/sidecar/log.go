@@ -12,9 +12,9 @@ import (
 	"github.com/quiesce/quiesce/internal/sidecar/api"
 )
 
-// ControlLog writes a deployment's control topic: all replicas acknowledge, nothing lingers, the partition is the
-// batch's.
-type ControlLog struct {
+// TopicLog writes the topic that a machine of a deployment reads: all replicas acknowledge, nothing lingers, the partition
+// is that of the row.
+type TopicLog struct {
 	client  *kgo.Client
 	admin   *kadm.Client
 	topic   string
@@ -24,30 +24,39 @@ type ControlLog struct {
 	partitions int32 // 0 = not known yet; never changes, since the tables follow it
 }
 
-var _ Log = (*ControlLog)(nil)
+var _ Log = (*TopicLog)(nil)
 
-// OpenControlLog connects to a deployment. opts are those of the deployment's clients: brokers, TLS, SASL. client is the
-// name that the records carry as their source.
-func OpenControlLog(prefix, client string, opts ...kgo.Opt) (*ControlLog, error) {
+// OpenControlLog connects to the control topic of a deployment. opts are those of the deployment's clients: brokers, TLS,
+// SASL. client is the name that the records carry as their source.
+func OpenControlLog(prefix, client string, opts ...kgo.Opt) (*TopicLog, error) {
+	return openLog(prefix, codecs.TopicControl, client, opts)
+}
+
+// OpenJobLog connects to the jobs topic.
+func OpenJobLog(prefix, client string, opts ...kgo.Opt) (*TopicLog, error) {
+	return openLog(prefix, codecs.TopicJobs, client, opts)
+}
+
+func openLog(prefix, topic, client string, opts []kgo.Opt) (*TopicLog, error) {
 	own := []kgo.Opt{kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerLinger(0), kgo.RecordPartitioner(kgo.ManualPartitioner())}
 	c, err := kgo.NewClient(append(append([]kgo.Opt{}, opts...), own...)...)
 	if err != nil {
-		return nil, fmt.Errorf("control log: %w", err)
+		return nil, fmt.Errorf("log of %s: %w", topic, err)
 	}
-	return &ControlLog{client: c, admin: kadm.NewClient(c), topic: codecs.Topic(prefix, codecs.TopicControl),
+	return &TopicLog{client: c, admin: kadm.NewClient(c), topic: codecs.Topic(prefix, topic),
 		encoder: codecs.Encoder{Source: codecs.Source(prefix, client)}}, nil
 }
 
 // Close lets go of the connection; records that were not acknowledged fail.
-func (l *ControlLog) Close() { l.client.Close() }
+func (l *TopicLog) Close() { l.client.Close() }
 
 // Append writes one event.
-func (l *ControlLog) Append(ctx context.Context, batch string, ev *codecs.Event) (api.Position, error) {
+func (l *TopicLog) Append(ctx context.Context, key string, ev *codecs.Event) (api.Position, error) {
 	n, err := l.count(ctx)
 	if err != nil {
 		return api.Position{}, err
 	}
-	rec, err := l.encoder.Encode(l.topic, batch, ev)
+	rec, err := l.encoder.Encode(l.topic, key, ev)
 	if err != nil {
 		return api.Position{}, err
 	}
@@ -62,13 +71,13 @@ func (l *ControlLog) Append(ctx context.Context, batch string, ev *codecs.Event)
 	return api.Position{Partition: done.Partition, Offset: done.Offset}, nil
 }
 
-// Last returns the last position in the batch's partition.
-func (l *ControlLog) Last(ctx context.Context, batch string) (api.Position, error) {
+// Last returns the last position in the key's partition.
+func (l *TopicLog) Last(ctx context.Context, key string) (api.Position, error) {
 	n, err := l.count(ctx)
 	if err != nil {
 		return api.Position{}, err
 	}
-	p := codecs.Partition([]byte(batch), n)
+	p := codecs.Partition([]byte(key), n)
 	ends, err := l.admin.ListEndOffsets(ctx, l.topic)
 	if err != nil {
 		return api.Position{}, fmt.Errorf("end of %s: %w", l.topic, err)
@@ -83,8 +92,8 @@ func (l *ControlLog) Last(ctx context.Context, batch string) (api.Position, erro
 	return api.Position{Partition: p, Offset: end.Offset - 1}, nil
 }
 
-// count returns the number of partitions of the control topic.
-func (l *ControlLog) count(ctx context.Context) (int32, error) {
+// count returns the number of partitions of the topic.
+func (l *TopicLog) count(ctx context.Context) (int32, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.partitions == 0 {

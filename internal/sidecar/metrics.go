@@ -26,7 +26,7 @@ func newMetrics(cfg Config) (*metrics, error) {
 		}, []string{"route"}),
 	}
 	ready := func() float64 {
-		if v := cfg.Batches.Readiness(); !v.OK || v.Stale {
+		if v := cfg.readiness(); !v.OK || v.Stale {
 			return 0
 		}
 		return 1
@@ -34,10 +34,10 @@ func newMetrics(cfg Config) (*metrics, error) {
 	for _, c := range []prometheus.Collector{
 		m.requests, m.duration,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "quiesce_sidecar_view_recovered_ratio", Help: "Part of the batch table that is loaded, 0 to 1.",
-		}, func() float64 { return cfg.Batches.Readiness().Percent / 100 }),
+			Name: "quiesce_sidecar_view_recovered_ratio", Help: "Part of the tables that is loaded, 0 to 1; the least loaded one counts.",
+		}, func() float64 { return cfg.readiness().Percent / 100 }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "quiesce_sidecar_ready", Help: "1 when the view is loaded and connected.",
+			Name: "quiesce_sidecar_ready", Help: "1 when the views are loaded and connected.",
 		}, ready),
 	} {
 		if err := cfg.Registry.Register(c); err != nil {

@@ -43,7 +43,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.As(err, &p):
 	case errors.Is(err, ErrNotReady):
-		p = recovering(s.cfg.Batches.Readiness())
+		p = recovering(s.cfg.readiness())
 	case errors.Is(err, ErrUnknown):
 		p = notFound("there is no such batch, or it was collected")
 	case r.Context().Err() != nil:

@@ -24,23 +24,25 @@ func (s *Server) routes() http.Handler {
 		r.Get("/v1/topology", s.topology)
 		r.Get("/v1/events", s.events)
 		s.batchRoutes(r)
+		s.jobRoutes(r)
+		r.Get("/v1/stats", s.stats)
 	})
 	return r
 }
 
 func (s *Server) batchRoutes(r chi.Router) {
-	r.With(s.atLeast).Get("/v1/batches", s.listBatches)
+	r.With(s.atLeast(s.batchOf)).Get("/v1/batches", s.listBatches)
 	r.Post("/v1/batches", s.startBatch)
 	r.Route("/v1/batches/{id}", func(r chi.Router) {
 		r.Use(s.batchID)
-		r.With(s.atLeast).Get("/", s.showBatch)
-		r.With(s.atLeast).Get("/tasks", s.listTasks)
-		r.With(s.atLeast).Get("/missing", s.missing)
-		r.With(s.atLeast).Get("/explain", s.explain)
-		r.With(s.atLeast).Get("/commands/{command}", s.showCommand)
-		r.With(s.atLeast).Post("/reports", s.report)
+		r.With(s.atLeast(s.batchOf)).Get("/", s.showBatch)
+		r.With(s.atLeast(s.batchOf)).Get("/tasks", s.listTasks)
+		r.With(s.atLeast(s.batchOf)).Get("/missing", s.missing)
+		r.With(s.atLeast(s.batchOf)).Get("/explain", s.explain)
+		r.With(s.atLeast(s.batchOf)).Get("/commands/{command}", s.showCommand)
+		r.With(s.atLeast(s.batchOf)).Post("/reports", s.report)
 	})
 	for _, v := range verbs {
-		r.With(s.batchID, s.atLeast).Post("/v1/batches/{id}:"+v.name, s.verb(v))
+		r.With(s.batchID, s.atLeast(s.batchOf)).Post("/v1/batches/{id}:"+v.name, s.verb(v))
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quiesce/quiesce/codecs"
 	"github.com/quiesce/quiesce/internal/sidecar/api"
+	"github.com/quiesce/quiesce/processors/stats"
 )
 
 // Errors of the sources.
@@ -24,10 +25,21 @@ type Readiness struct {
 	Stale bool
 }
 
-// Batches reads the controller's table. Methods are safe for concurrent use; all but Readiness and Watch fail with
+// Table is a view of a machine's table. Methods are safe for concurrent use; all but Readiness and Watch fail with
 // ErrNotReady while the view loads.
-type Batches interface {
+type Table interface {
 	Readiness() Readiness
+	// Reached says whether the record of the machine's log at p is durable in the table, or had no effect on it. key may be
+	// empty: then only the partition as a whole counts.
+	Reached(key string, p api.Position) (bool, error)
+	// Watch returns a channel that gets a value after a change of the row or its partition's position; "" = of any row.
+	// Changes in quick succession may give one value. stop must be called.
+	Watch(key string) (changed <-chan struct{}, stop func())
+}
+
+// Batches reads the controller's table.
+type Batches interface {
+	Table
 	// Get returns one batch, or ErrUnknown.
 	Get(id string) (*api.Batch, error)
 	// Scan returns at most n batches with ids above after, in id order, and the id to go on after; "" = the end.
@@ -39,12 +51,25 @@ type Batches interface {
 	Missing(id string, from Place, n int) (MissingPage, error)
 	// Command returns the row's answer to a command, or ErrUnknown.
 	Command(id, command string) (*api.Command, error)
-	// Reached says whether the control record at p is durable in the table, or had no effect on it. id may be empty: then
-	// only the partition as a whole counts.
-	Reached(id string, p api.Position) (bool, error)
-	// Watch returns a channel that gets a value after a change of the batch's row or its partition's position; "" = of any
-	// row. Changes in quick succession may give one value. stop must be called.
-	Watch(id string) (changed <-chan struct{}, stop func())
+}
+
+// Jobs reads the workflow's table. A key is the job's id, or customer 0x00 job.
+type Jobs interface {
+	Table
+	// Get returns one job, or ErrUnknown.
+	Get(key string) (*api.Job, error)
+	// Scan looks at n rows with keys above after, in key order, and returns the jobs among them and the key to go on after;
+	// "" = the end.
+	Scan(after string, n int) (jobs []api.Job, next string, err error)
+	// Command returns the row's answer to a command, or ErrUnknown.
+	Command(key, command string) (*api.Command, error)
+}
+
+// Stats reads the table of the statistics.
+type Stats interface {
+	Readiness() Readiness
+	// Rows returns the rows whose keys are wanted: one for each partition of the events that has told something.
+	Rows(wanted func(stats.Key) bool) ([]*stats.Row, error)
 }
 
 // Place is where a page of tasks begins: each feeder numbers its own tasks from 0.
@@ -63,12 +88,12 @@ type MissingPage struct {
 	Next *Place
 }
 
-// Log is the control topic.
+// Log is the topic that a machine reads.
 type Log interface {
-	// Append writes one record keyed by the batch and returns its position when all replicas have it.
-	Append(ctx context.Context, batch string, ev *codecs.Event) (api.Position, error)
-	// Last returns the position of the last record in the batch's partition; Offset -1 = there is none.
-	Last(ctx context.Context, batch string) (api.Position, error)
+	// Append writes one record under the key of a row and returns its position when all replicas have it.
+	Append(ctx context.Context, key string, ev *codecs.Event) (api.Position, error)
+	// Last returns the position of the last record in the key's partition; Offset -1 = there is none.
+	Last(ctx context.Context, key string) (api.Position, error)
 }
 
 // Feed is the event topic.

@@ -1,7 +1,9 @@
 package job
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -79,6 +81,41 @@ func (m *Machine) definition(d *codecs.JobRequested) (*codecs.JobType, error) {
 		return def, nil
 	}
 	return nil, fmt.Errorf("/type: unknown job type %s", k)
+}
+
+// CheckRequest checks a request for the row of a key as the machine will, so that a writer can refuse what would end in the
+// dead letter. A type without definition is not looked up. Each line of the error is one fault: the JSON pointer of the
+// member of the request, a colon, and what is wrong.
+func CheckRequest(key string, d *codecs.JobRequested) error {
+	faults := []error{validRequest(&codecs.JobRow{Key: key}, d)}
+	def := d.Definition
+	if def == nil {
+		return errors.Join(faults...)
+	}
+	if d.Type != def.Name || d.Version != def.Version {
+		faults = append(faults, fmt.Errorf("/definition: is %s, the request says %s", typeKey(def.Name, def.Version), typeKey(d.Type, d.Version)))
+	}
+	if err := validType(def); err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			faults = append(faults, errors.New(definitionFault(def, line)))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// definitionFault points a fault of a definition into the request: steps are named there by their index.
+func definitionFault(def *codecs.JobType, line string) string {
+	if !strings.HasPrefix(line, "/") {
+		return "/definition/name: " + line
+	}
+	for i, st := range def.Steps {
+		at := "/steps/" + st.Name
+		if rest, ok := strings.CutPrefix(line, at); ok && (strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "/")) {
+			line = fmt.Sprintf("/steps/%d%s", i, rest)
+			break
+		}
+	}
+	return "/definition" + line
 }
 
 // validRequest checks what the row will carry.

@@ -32,7 +32,7 @@ type Client struct {
 	http  *http.Client
 
 	mu      sync.Mutex
-	written map[string]api.Position // last write per batch
+	written map[string]api.Position // last write per batch, and per key of a JobID
 }
 
 // New checks the address; it does not connect.
@@ -71,12 +71,17 @@ func (c *Client) read(ctx context.Context, batch, rest string, q url.Values, int
 	if q == nil {
 		q = url.Values{}
 	}
+	c.atLeast(batch, q)
+	return c.call(ctx, http.MethodGet, batchPath(batch, rest), q, nil, nil, into)
+}
+
+// atLeast asks for what this client wrote last under a key.
+func (c *Client) atLeast(key string, q url.Values) {
 	c.mu.Lock()
-	if p, ok := c.written[batch]; ok {
+	defer c.mu.Unlock()
+	if p, ok := c.written[key]; ok {
 		q.Set("at_least", p.String())
 	}
-	c.mu.Unlock()
-	return c.call(ctx, http.MethodGet, batchPath(batch, rest), q, nil, nil, into)
 }
 
 // call does one exchange. body and into are JSON; into may be nil.

@@ -83,11 +83,18 @@ func ExitCode(err error) int {
 // ExitOf says with which status a program that waited for a batch should exit; attempted accepts an end whose tasks have
 // outcome unknown (modes observe and markers) as completed.
 func ExitOf(b *api.Batch, attempted bool) int {
-	switch b.State {
+	if b.State == "completed" && b.Counts.Unknown > 0 && !attempted {
+		return ExitWithFailures
+	}
+	return exitOfState(b.State)
+}
+
+// ExitOfJob says with which status a program that waited for a job should exit.
+func ExitOfJob(j *api.Job) int { return exitOfState(j.State) }
+
+func exitOfState(state string) int {
+	switch state {
 	case "completed":
-		if b.Counts.Unknown > 0 && !attempted {
-			return ExitWithFailures
-		}
 		return ExitCompleted
 	case "completed_with_failures":
 		return ExitWithFailures

@@ -93,51 +93,24 @@ func (f Filter) query() url.Values {
 
 // List walks all batches of a filter in id order. The sequence ends with an error, if there is one.
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[*api.Batch, error] {
-	return func(yield func(*api.Batch, error) bool) {
-		q := f.query()
-		for {
-			page := &api.BatchList{}
-			if err := c.call(ctx, http.MethodGet, "/v1/batches", q, nil, nil, page); err != nil {
-				yield(nil, fmt.Errorf("list batches: %w", err))
-				return
-			}
-			for i := range page.Batches {
-				if !yield(&page.Batches[i], nil) {
-					return
-				}
-			}
-			if page.Next == "" {
-				return
-			}
-			q.Set("cursor", page.Next)
-		}
-	}
+	return pages(func(q url.Values) ([]api.Batch, string, error) {
+		page := &api.BatchList{}
+		err := c.call(ctx, http.MethodGet, "/v1/batches", q, nil, nil, page)
+		return page.Batches, page.Next, wrapped("list batches", err)
+	}, f.query())
 }
 
 // Tasks walks the tasks of a batch that have one of the outcomes (none = all) in index order.
 func (c *Client) Tasks(ctx context.Context, batch string, outcomes ...string) iter.Seq2[*api.Task, error] {
-	return func(yield func(*api.Task, error) bool) {
-		q := url.Values{"limit": {"1000"}}
-		if len(outcomes) > 0 {
-			q.Set("outcome", strings.Join(outcomes, ","))
-		}
-		for {
-			page := &api.TaskList{}
-			if err := c.read(ctx, batch, "/tasks", q, page); err != nil {
-				yield(nil, fmt.Errorf("tasks of batch %s: %w", batch, err))
-				return
-			}
-			for i := range page.Tasks {
-				if !yield(&page.Tasks[i], nil) {
-					return
-				}
-			}
-			if page.Next == "" {
-				return
-			}
-			q.Set("cursor", page.Next)
-		}
+	q := url.Values{"limit": {"1000"}}
+	if len(outcomes) > 0 {
+		q.Set("outcome", strings.Join(outcomes, ","))
 	}
+	return pages(func(q url.Values) ([]api.Task, string, error) {
+		page := &api.TaskList{}
+		err := c.read(ctx, batch, "/tasks", q, page)
+		return page.Tasks, page.Next, wrapped("tasks of batch "+batch, err)
+	}, q)
 }
 
 // Missing walks what a batch waits for, page by page: ranges of indexes, and units on the first page.

@@ -46,6 +46,9 @@ func (d *Deployment) apply(id string, pos api.Position, ev *codecs.Event) {
 	r.Applied = pos
 	if r.State != was {
 		d.emit(r)
+		if r.Terminal && r.Owner != nil && d.workflow != nil {
+			d.workflow.ended(r.ownerKey, &r.Batch)
+		}
 	}
 }
 
@@ -55,6 +58,9 @@ func (d *Deployment) started(id string, start *codecs.BatchStart) *row {
 		StartedAt: api.Int64(d.now), Feeders: []api.Feeder{{}}}
 	if start.Mode != "" {
 		r.Mode = start.Mode
+	}
+	if o := start.Owner; o.GetJob() != "" {
+		r.Owner, r.ownerKey = &api.Owner{Job: o.Job, Step: o.Step}, o.Key
 	}
 	if start.Topology != nil {
 		r.Topology = &api.Topology{Name: start.Topology.Name, Version: start.Topology.Version}
@@ -151,11 +157,15 @@ func (r *row) count() {
 
 // emit appends the lifecycle event of a new state.
 func (d *Deployment) emit(r *row) {
-	p := partitionOf(r.Batch.Batch)
 	name := map[string]string{"open": "batch.started", "sealed": "batch.sealed", "completed": "batch.completed",
 		"completed_with_failures": "batch.completed-with-failures", "cancelled": "batch.cancelled"}[r.State]
 	data, _ := json.Marshal(map[string]any{"run": r.Run, "state": r.State})
-	d.events[p] = append(d.events[p], api.Event{ID: fmt.Sprintf("%d/%d", p, len(d.events[p])), Type: name, Subject: r.Batch.Batch,
+	d.announce(name, r.Batch.Batch, data)
+}
+
+func (d *Deployment) announce(name, subject string, data json.RawMessage) {
+	p := partitionOf(subject)
+	d.events[p] = append(d.events[p], api.Event{ID: fmt.Sprintf("%d/%d", p, len(d.events[p])), Type: name, Subject: subject,
 		Time: api.Int64(d.now), Partition: p, Offset: api.Int64(len(d.events[p])), Data: data})
 	close(d.appended)
 	d.appended = make(chan struct{})

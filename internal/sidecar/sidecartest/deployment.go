@@ -26,17 +26,19 @@ type Deployment struct {
 	watchers map[chan struct{}]string
 	appended chan struct{} // closed and replaced at each event
 	now      int64
+	workflow *Workflow // nil = none
 }
 
 type logged struct {
-	batch string
-	ev    *codecs.Event
+	key string
+	ev  *codecs.Event
 }
 
 type row struct {
 	api.Batch
 	outcomes map[uint32]api.Task
 	answers  map[string]api.Command
+	ownerKey string // of the row of the job that it belongs to
 }
 
 var (
@@ -77,7 +79,7 @@ func (d *Deployment) Change(id string, edit func(b *api.Batch)) {
 func (d *Deployment) Records(id string) (events []*codecs.Event) {
 	d.locked(func() {
 		for _, l := range d.log[partitionOf(id)] {
-			if l.batch == id {
+			if l.key == id {
 				events = append(events, l.ev)
 			}
 		}
@@ -95,13 +97,16 @@ func partitionOf(id string) int32 { return codecs.Partition([]byte(id), Partitio
 
 // Append writes a control record and lets the controller take it.
 func (d *Deployment) Append(_ context.Context, batch string, ev *codecs.Event) (pos api.Position, err error) {
-	d.locked(func() {
-		p := partitionOf(batch)
-		pos = api.Position{Partition: p, Offset: int64(len(d.log[p]))}
-		d.log[p] = append(d.log[p], logged{batch, ev})
-		d.catchUp()
-	})
+	d.locked(func() { pos = d.append(batch, ev) })
 	return pos, nil
+}
+
+func (d *Deployment) append(batch string, ev *codecs.Event) api.Position {
+	p := partitionOf(batch)
+	pos := api.Position{Partition: p, Offset: int64(len(d.log[p]))}
+	d.log[p] = append(d.log[p], logged{batch, ev})
+	d.catchUp()
+	return pos
 }
 
 // Last is the end of the batch's partition.
@@ -121,10 +126,13 @@ func (d *Deployment) catchUp() {
 	for p := range d.log {
 		for d.applied[p] < len(d.log[p]) {
 			l := d.log[p][d.applied[p]]
-			d.apply(l.batch, api.Position{Partition: int32(p), Offset: int64(d.applied[p])}, l.ev)
-			d.applied[p]++
-			d.notify(l.batch)
+			d.applied[p]++ // what comes of it may be appended here
+			d.apply(l.key, api.Position{Partition: int32(p), Offset: int64(d.applied[p]) - 1}, l.ev)
+			d.notify(l.key)
 		}
+	}
+	if d.workflow != nil {
+		d.workflow.catchUp()
 	}
 }
 

@@ -17,8 +17,7 @@ func describe(r record) api.Batch {
 	b := api.Batch{Batch: r.Key, Run: p.Run, State: p.State.String(), Terminal: p.State.Terminal(), Round: p.Round, Mode: p.Start.GetMode(), Paused: p.Paused,
 		Quarantined: r.Quarantined, Empty: p.Sealed && p.Total == 0, Reason: p.Reason, Version: api.Int64(p.Version),
 		Applied: api.Position{Partition: r.Partition, Offset: r.Applied},
-		Counts: api.Counts{Total: c.Total, Pending: c.Pending, Running: c.Running, OK: c.Ok, Failed: c.Failed, Skipped: c.Skipped,
-			Cancelled: c.Cancelled, TimedOut: c.TimedOut, Lost: c.Lost, Unknown: c.Unknown},
+		Counts:  counts(c), Policy: policy(p.Policy),
 		Labels: p.Start.GetLabels(), OnDeadline: p.Start.GetOnDeadline(), Queue: p.Start.GetQueue(), Window: p.Window, Released: p.Released,
 		StartedAt: api.Int64(p.StartedAt), SealedAt: api.Int64(p.SealedAt), EndedAt: api.Int64(p.EndedAt), LastProgress: api.Int64(p.LastProgress),
 		Rate: p.Rate, ETA: api.Int64(p.ETA)}
@@ -31,9 +30,6 @@ func describe(r record) api.Batch {
 	if o := p.Start.GetOwner(); o.GetJob() != "" {
 		b.Owner = &api.Owner{Job: o.Job, Step: o.Step}
 	}
-	if y := p.Policy; y != nil {
-		b.Policy = &api.Policy{Kind: y.Kind, Tolerate: y.Tolerate, MinSample: y.MinSample}
-	}
 	if d := p.Deadlines; d != nil {
 		b.Deadlines = &api.Deadlines{SealBy: api.Int64(d.SealBy), CompleteBy: api.Int64(d.CompleteBy), NoProgressFor: api.Int64(d.NoProgressFor)}
 	}
@@ -42,6 +38,18 @@ func describe(r record) api.Batch {
 	}
 	b.Stages = stages(p.Start, p.Ends)
 	return b
+}
+
+func counts(c *codecs.Counts) api.Counts {
+	return api.Counts{Total: c.Total, Pending: c.Pending, Running: c.Running, OK: c.Ok, Failed: c.Failed, Skipped: c.Skipped,
+		Cancelled: c.Cancelled, TimedOut: c.TimedOut, Lost: c.Lost, Unknown: c.Unknown}
+}
+
+func policy(p *codecs.Policy) *api.Policy {
+	if p == nil {
+		return nil
+	}
+	return &api.Policy{Kind: p.Kind, Tolerate: p.Tolerate, MinSample: p.MinSample}
 }
 
 // maxSilent bounds the partitions that a stage names.

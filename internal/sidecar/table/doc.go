@@ -2,8 +2,10 @@
 //
 //	<prefix>.controller-table ---> processors.View       rows, parts, positions
 //	<prefix>.outcomes -----------> processors.TopicView  reasons of tasks that did not end ok
+//	<prefix>.workflow-table -----> processors.View       rows of jobs and of customers
+//	<prefix>.stats-table --------> processors.View       rows of each partition of the events
 //
-// Nothing is answered before everything that stood in the topics at the start is loaded. Both copies are on disk: a
+// Nothing is answered before everything that stood in the topics at the start is loaded. All copies are on disk: a
 // restart reads what is new.
 //
 // # Non-obvious

@@ -49,8 +49,12 @@ func (v *View) Run(ctx context.Context) error {
 
 // Readiness says how much of both topics is loaded.
 func (v *View) Readiness() sidecar.Readiness {
-	a, b := v.rows.State(), v.reasons.State()
-	return sidecar.Readiness{Percent: min(a.Percent, b.Percent), OK: a.Ready && b.Ready, Stale: a.Ready && b.Ready && !(a.Connected && b.Connected)}
+	a, b := readiness(v.rows.State()), readiness(v.reasons.State())
+	return sidecar.Readiness{Percent: min(a.Percent, b.Percent), OK: a.OK && b.OK, Stale: a.OK && b.OK && (a.Stale || b.Stale)}
+}
+
+func readiness(s processors.ViewState) sidecar.Readiness {
+	return sidecar.Readiness{Percent: s.Percent, OK: s.Ready, Stale: s.Ready && !s.Connected}
 }
 
 // Watch gives a value after each change of the batch's row or its partition's position.
