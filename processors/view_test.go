@@ -330,3 +330,16 @@ func TestTopicViewKeepsTheLastValue(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "c", string(b))
 }
+
+// Rows whose keys go on after an id, as those of a customer's jobs do, belong to that id: all of them wake its watchers.
+func TestViewWakesTheWatchersOfALongerKey(t *testing.T) {
+	v, err := NewView(ViewConfig{Bootstrap: []string{"nowhere:1"}, Machine: &tally{}})
+	require.NoError(t, err)
+	changed, stop := v.Watch("acme\x00j-1")
+	defer stop()
+	other, stopOther := v.Watch("acme-2\x00j-1")
+	defer stopOther()
+	v.hub.changed(0, "acme\x00j-1")
+	require.Len(t, changed, 1)
+	require.Empty(t, other)
+}

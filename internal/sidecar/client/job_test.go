@@ -55,7 +55,8 @@ func TestJobsOfACustomer(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, j.Paused)
 	}
-	for range c.JobTasks(ctx, id, "", "failed") {
+	for _, err := range c.JobTasks(ctx, id, "", "failed") {
+		require.NoError(t, err)
 		require.Fail(t, "it has no batch")
 	}
 	for _, err := range c.JobTasks(ctx, id, "s") {
