@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/quiesce/quiesce/codecs"
@@ -97,7 +98,7 @@ func (p *KafkaProducer) count(ctx context.Context, topic string) (int32, error) 
 	}
 	n := int32(len(topics[topic].Partitions))
 	if n == 0 {
-		return 0, fmt.Errorf("topic %s does not exist", topic)
+		return 0, fmt.Errorf("topic %s: %w", topic, kerr.UnknownTopicOrPartition)
 	}
 	p.partitions[topic] = n
 	return n, nil

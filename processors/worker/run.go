@@ -37,6 +37,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	qc = qc.WithDefaults()
 	cfg.Retries = qc.Retries
 	consumer, err := queue.Open(ctx, qc)
+	if ctx.Err() != nil && err != nil {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,144 @@
+package dispatcher
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/quiesce/quiesce/codecs"
+)
+
+// chunks reads chunks of the manifest by their positions and keeps those used last. For one goroutine.
+type chunks struct {
+	cl       *kgo.Client
+	topic    string
+	limit    int // bytes
+	counters *Counters
+
+	at   position // of the next record; partition -1 = none is read
+	used *list.List
+	by   map[position]*list.Element
+	size int
+}
+
+type position struct {
+	partition int32
+	offset    int64
+}
+
+// kept is a chunk in the cache; nil = nothing stands there.
+type kept struct {
+	at    position
+	chunk *codecs.ManifestChunk
+	bytes int
+}
+
+const (
+	// near is how far ahead a position may be for reading on to be cheaper than reading anew, in records.
+	near = 1000
+	// patience is how long a chunk that should be there may take.
+	patience = 30 * time.Second
+)
+
+func newChunks(cl *kgo.Client, topic string, limit int, counters *Counters) *chunks {
+	return &chunks{cl: cl, topic: topic, limit: limit, counters: counters, at: position{partition: -1}, used: list.New(), by: map[position]*list.Element{}}
+}
+
+// get returns the chunk at a position; nil when it is gone.
+func (c *chunks) get(ctx context.Context, p *codecs.ChunkPosition) (*codecs.ManifestChunk, error) {
+	want := position{int32(p.Partition), p.Offset}
+	if e, ok := c.by[want]; ok {
+		c.used.MoveToFront(e)
+		return e.Value.(*kept).chunk, nil
+	}
+	if err := c.seek(ctx, want); err != nil {
+		return nil, err
+	}
+	if c.at.partition < 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for c.at.partition == want.partition && c.at.offset <= want.offset {
+		fetches := c.cl.PollFetches(ctx)
+		if err := fetches.Err0(); err != nil {
+			c.stop()
+			return nil, fmt.Errorf("manifest partition %d offset %d: %w", want.partition, want.offset, err)
+		}
+		var failed error
+		fetches.EachError(func(_ string, p int32, err error) { failed = fmt.Errorf("manifest partition %d: %w", p, err) })
+		if failed != nil {
+			c.stop()
+			return nil, failed
+		}
+		fetches.EachRecord(func(rec *kgo.Record) { c.read(rec, want) })
+	}
+	if e, ok := c.by[want]; ok {
+		return e.Value.(*kept).chunk, nil
+	}
+	return nil, nil // compacted away
+}
+
+// seek makes the next poll bring records from the position on. Where the log ends before it, nothing is read.
+func (c *chunks) seek(ctx context.Context, want position) error {
+	if c.at.partition == want.partition && c.at.offset <= want.offset && want.offset-c.at.offset < near {
+		return nil
+	}
+	c.stop()
+	ends, err := kadm.NewClient(c.cl).ListEndOffsets(ctx, c.topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	if end, ok := ends.Lookup(c.topic, want.partition); !ok || want.offset >= end.Offset {
+		return nil
+	}
+	c.cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{c.topic: {want.partition: kgo.NewOffset().At(want.offset)}})
+	c.at = want
+	return nil
+}
+
+func (c *chunks) stop() {
+	if c.at.partition >= 0 {
+		c.cl.RemoveConsumePartitions(map[string][]int32{c.topic: {c.at.partition}})
+		c.at.partition = -1
+	}
+}
+
+// read keeps a record. What cannot be read is as good as gone.
+func (c *chunks) read(rec *kgo.Record, want position) {
+	at := position{rec.Partition, rec.Offset}
+	if at.partition != c.at.partition || at.offset < c.at.offset {
+		return // of a partition that was read before
+	}
+	c.at.offset = at.offset + 1
+	if _, ok := c.by[at]; ok {
+		return
+	}
+	c.counters.ChunksRead.Add(1)
+	in := fromKgo(rec)
+	var ev codecs.Event
+	var chunk *codecs.ManifestChunk
+	if err := codecs.Decode(&in, &ev); err == nil {
+		chunk, _ = ev.Data.(*codecs.ManifestChunk)
+	}
+	c.by[at] = c.used.PushFront(&kept{at, chunk, len(rec.Value) + 256})
+	c.size += len(rec.Value) + 256
+	for c.size > c.limit && c.used.Len() > 1 {
+		e := c.used.Back()
+		k := e.Value.(*kept)
+		if k.at == want { // it is why this was read
+			c.used.MoveToFront(e)
+			continue
+		}
+		c.used.Remove(e)
+		delete(c.by, k.at)
+		c.size -= k.bytes
+	}
+}
