@@ -121,7 +121,9 @@ func TestFeedGoesOnAfterAKill(t *testing.T) {
 	}, 30*time.Second, 5*time.Millisecond)
 	p.Signal(syscall.SIGKILL)
 	p.Wait()
-	<-written // all, or as much as was read
+	if err := <-written; err != nil {
+		t.Logf("the pipe broke with its reader: %v", err)
+	}
 	require.NoError(t, pipe.Close())
 	require.Less(t, acked, n, "killed in the middle")
 	require.NoError(t, os.Remove(file))

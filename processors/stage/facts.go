@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -60,7 +61,7 @@ func readFacts(ctx context.Context, admin *kadm.Client, cfg Config) (facts, erro
 			return f, permanent{fmt.Errorf("topic %s has %d partitions, %d are declared", name, len(d.Partitions), declared)}
 		}
 	}
-	written := append(s.Out[:len(s.Out):len(s.Out)], codecs.Topic(cfg.Prefix, codecs.TopicDeadLetter))
+	written := slices.Concat(s.Out, []string{codecs.Topic(cfg.Prefix, codecs.TopicDeadLetter)})
 	if s.Table {
 		written = append(written, s.Group+"-table")
 	}
