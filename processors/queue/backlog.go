@@ -5,9 +5,11 @@ import (
 	"slices"
 )
 
-// backlog is what was fetched and may be handed out: by priority, then in the order of arrival; suspects apart.
+// backlog is what was fetched and may be handed out: by priority, then in the order of arrival; suspects apart. There is
+// a heap for each partition, since a partition may be full while others are not.
 type backlog struct {
-	tasks    taskHeap
+	parts    map[int32]*taskHeap
+	tasks    int
 	suspects []*Delivery
 	seq      uint64
 }
@@ -19,13 +21,16 @@ type entry struct {
 
 type taskHeap []entry
 
-func (h taskHeap) Len() int { return len(h) }
-func (h taskHeap) Less(i, k int) bool {
-	if a, b := h[i].d.Task.Priority, h[k].d.Task.Priority; a != b {
-		return a > b
+func (h taskHeap) Len() int           { return len(h) }
+func (h taskHeap) Less(i, k int) bool { return before(h[i], h[k]) }
+
+func before(a, b entry) bool {
+	if p, q := a.d.Task.Priority, b.d.Task.Priority; p != q {
+		return p > q
 	}
-	return h[i].seq < h[k].seq
+	return a.seq < b.seq
 }
+
 func (h taskHeap) Swap(i, k int) { h[i], h[k] = h[k], h[i] }
 func (h *taskHeap) Push(x any)   { *h = append(*h, x.(entry)) }
 func (h *taskHeap) Pop() any {
@@ -36,15 +41,24 @@ func (h *taskHeap) Pop() any {
 	return e
 }
 
-func (b *backlog) len() int { return len(b.tasks) + len(b.suspects) }
+func (b *backlog) len() int { return b.tasks + len(b.suspects) }
 
 func (b *backlog) push(d *Delivery, suspect bool) {
 	if suspect {
 		b.suspects = append(b.suspects, d)
 		return
 	}
+	if b.parts == nil {
+		b.parts = map[int32]*taskHeap{}
+	}
+	h := b.parts[d.part]
+	if h == nil {
+		h = &taskHeap{}
+		b.parts[d.part] = h
+	}
 	b.seq++
-	heap.Push(&b.tasks, entry{d, b.seq})
+	b.tasks++
+	heap.Push(h, entry{d, b.seq})
 }
 
 // suspect returns the next suspect without taking it; nil = none.
@@ -55,22 +69,33 @@ func (b *backlog) suspect() *Delivery {
 	return b.suspects[0]
 }
 
-// pop takes the next suspect or the next other task; nil = none.
-func (b *backlog) pop(suspect bool) *Delivery {
-	if suspect {
-		d := b.suspects[0]
-		b.suspects = b.suspects[1:]
-		return d
+// popSuspect takes the next suspect, of which there is one.
+func (b *backlog) popSuspect() *Delivery {
+	d := b.suspects[0]
+	b.suspects = b.suspects[1:]
+	return d
+}
+
+// pop takes the next other task of the partitions that are not held (nil = none is); nil = there is none.
+func (b *backlog) pop(held func(part int32) bool) *Delivery {
+	var best *taskHeap
+	for part, h := range b.parts {
+		if len(*h) > 0 && (best == nil || before((*h)[0], (*best)[0])) && (held == nil || !held(part)) {
+			best = h
+		}
 	}
-	if len(b.tasks) == 0 {
+	if best == nil {
 		return nil
 	}
-	return heap.Pop(&b.tasks).(entry).d
+	b.tasks--
+	return heap.Pop(best).(entry).d
 }
 
 // drop removes everything of a partition.
 func (b *backlog) drop(part int32) {
 	b.suspects = slices.DeleteFunc(b.suspects, func(d *Delivery) bool { return d.part == part })
-	b.tasks = slices.DeleteFunc(b.tasks, func(e entry) bool { return e.d.part == part })
-	heap.Init(&b.tasks)
+	if h := b.parts[part]; h != nil {
+		b.tasks -= len(*h)
+		delete(b.parts, part)
+	}
 }

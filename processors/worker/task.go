@@ -20,6 +20,9 @@ type Result struct {
 	Children []*codecs.ManifestTask
 }
 
+// MaxResult bounds a result by value, in bytes.
+const MaxResult = 64 << 10
+
 // Handler runs one attempt at a task. An error is a failed attempt; see Skip and Fail.
 type Handler func(ctx context.Context, t *Task) (Result, error)
 

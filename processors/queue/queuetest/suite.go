@@ -29,7 +29,7 @@ type Env struct {
 func Run(t *testing.T, setup func(t *testing.T) *Env) {
 	for name, test := range map[string]func(*testing.T, *Env){
 		"every task is delivered":                  everyTask,
-		"done tasks are not delivered again":       doneNotAgain,
+		"C47 done tasks are not delivered again":   doneNotAgain,
 		"a released delivery does not count":       releaseDoesNotCount,
 		"a crash counts, suspects run alone":       suspectsAlone,
 		"a task that kills its consumer is buried": buried,
