@@ -2,8 +2,11 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -91,10 +94,23 @@ func (q *Kafka) revoked(ctx context.Context, _ *kgo.Client, lost map[string][]in
 		q.waitIdle(wait, ids)
 	}
 	q.handOver(ids)
-	if err := q.commit(ctx, nil); err != nil {
+	if err := q.lastCommit(ctx); err != nil {
 		q.cfg.Logger.Warn("last commit of revoked partitions failed; tasks may run again", "queue", q.cfg.Queue, "error", err)
 	}
 	q.drop(ids)
+}
+
+// lastCommit commits what is about to be handed over. A group that is busy with another rebalance refuses that for a
+// moment; what is not committed runs again.
+func (q *Kafka) lastCommit(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, q.cfg.Grace)
+	defer cancel()
+	for {
+		err := q.commit(ctx, nil)
+		if !errors.Is(err, kerr.RebalanceInProgress) || sleep(ctx, 20*time.Millisecond) != nil {
+			return err
+		}
+	}
 }
 
 // handOver takes back what still runs on the partitions (nil = on all): its delivery does not count.
