@@ -126,7 +126,9 @@ func TestTopicMadeAnew(t *testing.T) {
 			var again kadm.Offsets
 			committed.Each(func(o kadm.OffsetResponse) { again.Add(o.Offset) })
 			k.admin = kadm.NewClient(brokertest.Client(t, k.bootstrap[0]))
-			require.NoError(t, k.admin.CommitAllOffsets(t.Context(), topic, again))
+			require.Eventually(t, func() bool { // a topic that was just created is not known at once
+				return k.admin.CommitAllOffsets(t.Context(), topic, again) == nil
+			}, patience, 20*time.Millisecond)
 			fill()
 			fresh := k.open(t)
 			for i := range uint32(10) {
