@@ -22,11 +22,7 @@ func (s *Server) requestJob(w http.ResponseWriter, r *http.Request) {
 		s.failJob(w, r, err)
 		return
 	}
-	where := "/v1/jobs/" + requested.Job
-	if s.cfg.CustomerKeys {
-		where += "?customer=" + requested.Customer
-	}
-	w.Header().Set("Location", where)
+	w.Header().Set("Location", api.JobPath(s.keyOf(requested.Customer, requested.Job)))
 	writeJSON(w, http.StatusCreated, requested)
 }
 

@@ -55,7 +55,7 @@ func open(t *testing.T, url string, width, height int64) *browser {
 			b.errors = append(b.errors, fmt.Sprintf("%+v", ev))
 		}
 	}))
-	b.ctx, cancel = context.WithTimeout(ctx, time.Minute)
+	b.ctx, cancel = context.WithTimeout(ctx, 3*time.Minute) // each wait has its own, shorter limit
 	t.Cleanup(cancel)
 	b.run(chromedp.EmulateViewport(width, height), chromedp.Navigate(url))
 	return b

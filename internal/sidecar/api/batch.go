@@ -98,6 +98,7 @@ type Topology struct {
 type Owner struct {
 	Job  string `json:"job"`
 	Step string `json:"step,omitempty"`
+	Self string `json:"self,omitempty"` // where the job is read
 }
 
 // Policy says when failures end a batch.

@@ -1,6 +1,19 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+)
+
+// JobPath is where the job of a row's key is read: the key is the job's id, or customer 0x00 job.
+func JobPath(key string) string {
+	customer, id, ok := strings.Cut(key, "\x00")
+	if !ok {
+		return "/v1/jobs/" + url.PathEscape(key)
+	}
+	return "/v1/jobs/" + url.PathEscape(id) + "?customer=" + url.QueryEscape(customer)
+}
 
 // Job is one job as its row stood when it was read. The counts of a running fan-out step are those of its batch.
 type Job struct {
@@ -20,6 +33,7 @@ type Job struct {
 	// Applied is the last record of the jobs topic that the row has seen.
 	Applied Position `json:"applied"`
 	Request string   `json:"request,omitempty"` // id of the request that made the job
+	Self    string   `json:"self"`              // where it is read: a path, with the customer where that is needed
 
 	Awaits   *Awaits           `json:"awaits,omitempty"`
 	Steps    []JobStep         `json:"steps"` // in the order of the job's definition

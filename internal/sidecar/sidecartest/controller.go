@@ -60,7 +60,7 @@ func (d *Deployment) started(id string, start *codecs.BatchStart) *row {
 		r.Mode = start.Mode
 	}
 	if o := start.Owner; o.GetJob() != "" {
-		r.Owner, r.ownerKey = &api.Owner{Job: o.Job, Step: o.Step}, o.Key
+		r.Owner, r.ownerKey = &api.Owner{Job: o.Job, Step: o.Step, Self: api.JobPath(o.Key)}, o.Key
 	}
 	if start.Topology != nil {
 		r.Topology = &api.Topology{Name: start.Topology.Name, Version: start.Topology.Version}

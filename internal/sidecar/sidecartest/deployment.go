@@ -62,6 +62,9 @@ func (d *Deployment) Release() { d.locked(func() { d.held = false; d.catchUp() }
 // Recover sets what the view says of itself.
 func (d *Deployment) Recover(r sidecar.Readiness) { d.locked(func() { d.ready = r }) }
 
+// Clock sets the append time, in ms, that the next record follows.
+func (d *Deployment) Clock(ms int64) { d.locked(func() { d.now = ms }) }
+
 // Put writes a row as it is: for states that need no history.
 func (d *Deployment) Put(b api.Batch) {
 	d.locked(func() {

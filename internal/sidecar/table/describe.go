@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/quiesce/quiesce/codecs"
@@ -28,7 +29,7 @@ func describe(r record) api.Batch {
 		b.Topology = &api.Topology{Name: t.Name, Version: t.Version}
 	}
 	if o := p.Start.GetOwner(); o.GetJob() != "" {
-		b.Owner = &api.Owner{Job: o.Job, Step: o.Step}
+		b.Owner = &api.Owner{Job: o.Job, Step: o.Step, Self: api.JobPath(cmp.Or(o.Key, o.Job))}
 	}
 	if d := p.Deadlines; d != nil {
 		b.Deadlines = &api.Deadlines{SealBy: api.Int64(d.SealBy), CompleteBy: api.Int64(d.CompleteBy), NoProgressFor: api.Int64(d.NoProgressFor)}

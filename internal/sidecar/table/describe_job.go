@@ -15,7 +15,7 @@ import (
 func DescribeJob(r processors.ViewRow, p *codecs.JobRow) api.Job {
 	j := api.Job{Job: p.Job, Customer: p.Customer, Type: p.Definition.GetName(), TypeVersion: p.Definition.GetVersion(), State: p.State.String(),
 		Terminal: p.State >= codecs.JobState_completed, Round: p.Round, Paused: p.Paused, Quarantined: r.Quarantined, Reason: p.Reason,
-		Version: api.Int64(p.Version), Applied: api.Position{Partition: r.Partition, Offset: r.Applied}, Request: p.RequestId,
+		Version: api.Int64(p.Version), Applied: api.Position{Partition: r.Partition, Offset: r.Applied}, Request: p.RequestId, Self: api.JobPath(r.Key),
 		Input: payload(p.Input), Labels: p.Labels, Priority: p.Priority, Steps: []api.JobStep{},
 		RequestedAt: api.Int64(p.RequestedAt), StartedAt: api.Int64(p.StartedAt), EndedAt: api.Int64(p.EndedAt), CompleteBy: api.Int64(p.CompleteBy)}
 	if a := p.Audit; a != nil {

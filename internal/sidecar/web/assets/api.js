@@ -52,19 +52,19 @@ export const explain = (id) => get(`/v1/batches/${enc(id)}/explain`);
 export const missing = (id, limit) => get(`/v1/batches/${enc(id)}/missing?limit=${limit}`);
 export const tasks = (id, outcome, limit) => get(`/v1/batches/${enc(id)}/tasks?outcome=${outcome}&limit=${limit}`);
 
-// page gives a full page where there is one: the sidecar may answer short ones.
-export async function page(state, cursor, limit) {
-  const batches = [];
+// page gives a full page of batches or jobs where there is one: the sidecar may answer short ones.
+export async function page(name, state, cursor, limit) {
+  const items = [];
   for (let tries = 0; tries < 20; tries++) {
-    const q = new URLSearchParams({ limit: String(limit - batches.length) });
+    const q = new URLSearchParams({ limit: String(limit - items.length) });
     if (state) q.set("state", state);
     if (cursor) q.set("cursor", cursor);
-    const part = await get(`/v1/batches?${q}`);
-    batches.push(...part.batches);
+    const part = await get(`/v1/${name}?${q}`);
+    items.push(...part[name]);
     cursor = part.next ?? "";
-    if (!cursor || batches.length >= limit) break;
+    if (!cursor || items.length >= limit) break;
   }
-  return { batches, next: cursor };
+  return { items, next: cursor };
 }
 
 // events calls back for each event, for ever: a stream that ends is resumed after the last event that was seen.

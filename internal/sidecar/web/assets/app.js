@@ -1,13 +1,15 @@
-// The page: a list that follows the events, and one batch beside it.
+// The page: a list that follows the events, and one entry of it beside it. A view says what stands in both.
 import * as api from "./api.js";
 import { el, replace } from "./dom.js";
-import { detail, nothing } from "./detail.js";
-import { card, legend } from "./list.js";
+import { batches } from "./batches.js";
+import { jobs } from "./jobs.js";
+import { legend } from "./list.js";
 
 const $ = (id) => document.getElementById(id);
-const pageSize = 50, shown = 24, failedShown = 50;
+const pageSize = 50;
+const views = { batches, jobs };
 
-const state = { filter: "active", cursors: [""], page: 0, next: "", ids: new Set(), current: "" };
+const state = { view: batches, filter: "active", cursors: [""], page: 0, next: "", subjects: new Set(), current: "", shown: new Set() };
 
 // every runs a refresh at most once per interval, and never two at a time; what is asked meanwhile happens once after. One
 // that takes long comes more rarely, so that a page never keeps the sidecar busy.
@@ -32,52 +34,75 @@ function notice(err) {
   const text = !err ? "" : recovering === undefined ? err.message : `The view is loading: ${Math.floor(recovering)} %`;
   $("notice").hidden = !text;
   $("notice").textContent = text;
-  if (err) setTimeout(refreshList, 1000);
+  if (err && err.status !== 501) setTimeout(refreshList, 1000);
 }
 
 const refreshList = every(700, async () => {
-  const { filter, page } = state;
-  const got = await api.page(filter, state.cursors[page], pageSize);
-  if (filter !== state.filter || page !== state.page) return;
+  const { view, filter, page } = state;
+  const stale = () => view !== state.view || filter !== state.filter || page !== state.page;
+  let got;
+  try { got = await api.page(view.name, filter, state.cursors[page], pageSize); } catch (err) { if (stale()) return; throw err; }
+  if (stale()) return;
   notice();
   state.next = got.next;
-  state.ids = new Set(got.batches.map((b) => b.batch));
-  const empty = got.next ? "None so far; Next looks further." : { active: "No open batch.", ended: "No batch has ended yet.", "": "No batch yet." }[filter];
-  replace($("batches"), got.batches.length ? got.batches.map((b) => card(b, state.current)) : [el("li", { class: "empty" }, empty)]);
+  state.subjects = new Set(got.items.flatMap(view.subjects));
+  const empty = got.next ? "None so far; Next looks further." : view.empty[filter];
+  replace($("batches"), got.items.length ? got.items.map((x) => view.card(x, state.current)) : [el("li", { class: "empty" }, empty)]);
   $("prev").disabled = page === 0;
   $("next").disabled = !got.next;
   $("page").textContent = page > 0 || got.next ? `Page ${page + 1}` : "";
 });
 
 const refreshDetail = every(700, async () => {
-  const id = state.current;
-  if (!id) return replace($("detail"), [nothing()]);
+  const { view, current } = state;
+  const same = () => view === state.view && current === state.current;
   try {
-    const batch = await api.batch(id);
-    const c = batch.counts, failures = c.failed + c.timed_out + c.lost > 0;
-    const [explain, missing, failed] = await Promise.all([api.explain(id), batch.terminal ? null : api.missing(id, shown),
-      failures ? api.tasks(id, "failed,timed_out,lost", failedShown) : null]);
-    if (id === state.current) replace($("detail"), detail({ batch, explain, missing, failed }));
+    const { nodes, subjects } = current ? await view.detail(current) : { nodes: await view.nothing(), subjects: [] };
+    if (!same()) return;
+    state.shown = new Set(subjects);
+    replace($("detail"), nodes);
   } catch (err) {
+    if (!same()) return;
     if (err.status !== 404) throw err;
-    if (id === state.current) replace($("detail"), [el("p", { class: "empty" }, `There is no batch ${id}.`)]);
+    replace($("detail"), [el("p", { class: "empty" }, `There is no ${view.one} ${current}.`)]);
   }
 });
 
+// route reads the address: #/ and #/jobs are lists, #/batch/<id> and #/job/<customer>/<id> or #/job/<id> one entry.
 function route() {
-  const match = location.hash.match(/^#\/batch\/(.+)$/);
-  const before = state.current;
-  state.current = match ? decodeURIComponent(match[1]) : "";
-  document.title = state.current ? `${state.current} · Quiesce` : "Quiesce";
+  const one = location.hash.match(/^#\/(batch|job)\/(.+)$/);
+  const view = one?.[1] === "job" || location.hash === "#/jobs" ? jobs : batches;
+  const before = state.current, current = one ? one[2].split("/").map(decodeURIComponent).join("/") : "";
+  state.current = current;
+  document.title = current ? `${current} · Quiesce` : "Quiesce";
+  if (view !== state.view) turnTo(view);
   for (const a of document.querySelectorAll(".batch")) {
-    if (a.dataset.key === state.current) a.setAttribute("aria-current", "true");
+    if (a.dataset.key === current) a.setAttribute("aria-current", "true");
     else a.removeAttribute("aria-current");
   }
-  if (before !== state.current) {
+  if (before !== current) {
     $("detail").scrollTop = 0;
-    if (state.current) $("detail").focus({ preventScroll: true });
+    if (current) $("detail").focus({ preventScroll: true });
   }
   refreshDetail();
+}
+
+function turnTo(view) {
+  state.view = view;
+  replace($("batches"), []);
+  replace($("detail"), []);
+  labels();
+  show("active");
+}
+
+function labels() {
+  const { view } = state;
+  $("list-title").textContent = view.title;
+  $("jump-id").placeholder = $("jump-label").textContent = view.jump;
+  for (const a of $("views").children) {
+    if (views[a.dataset.view] === view) a.setAttribute("aria-current", "page");
+    else a.removeAttribute("aria-current");
+  }
 }
 
 function show(filter) {
@@ -106,7 +131,7 @@ $("next").addEventListener("click", () => turn(1));
 $("jump").addEventListener("submit", (e) => {
   e.preventDefault();
   const id = $("jump-id").value.trim();
-  if (id) location.hash = `#/batch/${encodeURIComponent(id)}`;
+  if (id) location.hash = state.view.hash(id);
 });
 addEventListener("hashchange", route);
 $("legend").replaceChildren(...legend());
@@ -116,13 +141,14 @@ setInterval(() => { if (!document.hidden && state.current) refreshDetail(); }, 2
 setInterval(() => { if (!document.hidden) refreshList(); }, 5000);
 
 api.events((e) => {
-  if (state.ids.has(e.subject) || e.type === "batch.started" || state.filter !== "active") refreshList();
-  if (e.subject === state.current) refreshDetail();
+  if (state.subjects.has(e.subject) || e.type === state.view.born || state.filter !== "active") refreshList();
+  if (state.shown.has(e.subject)) refreshDetail();
 }, (to, why) => {
   $("live").dataset.state = to;
   $("live").textContent = to === "on" ? "live" : "reconnecting";
   $("live").title = why ?? "";
   if (to === "on") refreshList();
 });
+labels();
 route();
 refreshList();

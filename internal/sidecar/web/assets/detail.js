@@ -1,6 +1,7 @@
 // One batch: how far it is, why it has not ended, what is missing, what failed.
 import { outcomeBar, swatch } from "./bars.js";
 import { el } from "./dom.js";
+import { jobHash, keyOf } from "./job-key.js";
 import { ended, int, nameOf, outcomes, percent, span, stateText, tone, units, when } from "./format.js";
 
 export const nothing = () => el("p", { class: "empty" }, "Choose a batch to see why it has not ended, and what is missing.");
@@ -99,7 +100,7 @@ function failures(f) {
 function facts(b) {
   const d = b.deadlines ?? {}, p = b.policy, list = [
     ["Run", b.run], ["Round", b.round > 1 && String(b.round)], ["Mode", b.mode], ["Topology", b.topology && `${b.topology.name} version ${b.topology.version}`],
-    ["Job", b.owner && `${b.owner.job}${b.owner.step ? `, step ${b.owner.step}` : ""}`],
+    ["Job", b.owner && [b.owner.self ? el("a", { href: jobHash(keyOf(b.owner.self)) }, b.owner.job) : b.owner.job, b.owner.step ? `, step ${b.owner.step}` : ""]],
     ["Policy", p?.kind && (p.tolerate ? `tolerate ${p.tolerate}` : p.kind.replaceAll("_", " "))],
     ["Seal by", d.seal_by && when(d.seal_by)], ["Complete by", d.complete_by && when(d.complete_by)], ["No progress for", d.no_progress_for && span(d.no_progress_for)],
     ["Started", b.started_at && when(b.started_at)], ["Sealed", b.sealed_at && when(b.sealed_at)], ["Ended", b.ended_at && when(b.ended_at)],

@@ -18,6 +18,9 @@ export function replace(parent, children) {
   const focused = parent.contains(document.activeElement) ? document.activeElement.getAttribute("data-key") : null;
   const scroll = parent.scrollTop;
   const old = [...parent.children];
+  for (const open of parent.querySelectorAll("details[open]")) {
+    for (const child of children) child.querySelector?.(`details[data-key="${CSS.escape(open.dataset.key)}"]`)?.setAttribute("open", "");
+  }
   children.forEach((child, i) => {
     if (!old[i]) parent.append(child);
     else if (!old[i].isEqualNode(child)) old[i].replaceWith(child);

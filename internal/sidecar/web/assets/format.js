@@ -23,12 +23,14 @@ export const when = (ms) => new Date(Number(ms)).toLocaleString();
 
 const good = new Set(["completed"]), bad = new Set(["failed", "expired", "inconsistent"]), warn = new Set(["completed_with_failures", "orphan"]);
 
+const idle = new Set(["pending", "skipped", "cancelled"]);
+
 // tone of a state's chip.
 export function tone(b) {
   if (b.quarantined || bad.has(b.state)) return "bad";
   if (b.paused || warn.has(b.state)) return "warn";
   if (good.has(b.state)) return "good";
-  return b.terminal ? "" : "info";
+  return b.terminal || idle.has(b.state) ? "" : "info";
 }
 
 export function stateText(b) {
