@@ -33,7 +33,8 @@ func (d *Desk) newBook(p partition, machine *markers.Unit) *Book {
 }
 
 // begin makes the empty state the one to commit, so that where a unit began is known even if it never gets a record: a
-// reset is told once, and what is deleted from here on before it was read is noticed.
+// reset is told once this is committed (again, should the process end between the two), and what is deleted from here on
+// before it was read is noticed.
 func (b *Book) begin() {
 	id := b.desk.facts.ids[b.name.Topic]
 	b.mu.Lock()

@@ -3,6 +3,7 @@ package stage_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -53,6 +54,12 @@ func TestAResetIsToldOnce(t *testing.T) {
 	k.sealed("b-1")
 	in := k.run("copy", k.forward("copy"))
 	f.until(k, "b-1", "declared inconsistent", func(b *folded) bool { return len(b.verbs) == 3 })
+	// A stage that is stopped between telling and committing tells it again.
+	require.Eventually(t, func() bool {
+		ours, committed := true, k.commits("copy")
+		committed.Each(func(o kadm.OffsetResponse) { ours = ours && o.Metadata != "" })
+		return ours && len(committed[k.topo.Source]) == 3
+	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, in.stop())
 
 	k.sealed("b-2")
