@@ -211,7 +211,7 @@ func (d *deployment) partition(topic string, id int32) (recs []*codecs.Record) {
 		end, err := c.End(context.Background(), topic, p)
 		require.NoError(d.t, err)
 		require.NoError(d.t, c.Read(context.Background(), topic, p, 0, end, func(r *codecs.Record) error {
-			if from, _ := r.Header(HeaderDeadPartition); dead && string(from) != fmt.Sprint(id) {
+			if from, _ := r.Header(codecs.HeaderDeadPartition); dead && string(from) != fmt.Sprint(id) {
 				return nil
 			}
 			cp := *r

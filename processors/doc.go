@@ -48,10 +48,9 @@
 // # Poison
 //
 // A record that does not decode, has no key, or breaks the decoder goes to the dead letter with its bytes, headers and
-// HeaderDead*. One on the wrong partition is sent once to the right one (codecs.HeaderMoved); a Local machine takes it where
-// it is. When the machine panics, or makes too
-// large a row or output, the partition is rebuilt, and the row is quarantined at that offset: its records go to the dead
-// letter until one comes for which Machine.Repairs is true.
+// codecs.HeaderDead*. One on the wrong partition is sent once to the right one (codecs.HeaderMoved); a Local machine
+// takes it where it is. When the machine panics, or makes too large a row or output, the partition is rebuilt, and the
+// row is quarantined at that offset: its records go to the dead letter until one comes for which Machine.Repairs is true.
 //
 // # Files
 //

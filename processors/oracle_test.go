@@ -189,7 +189,7 @@ func (w *world) sameOutputs(o *oracle) error {
 func (w *world) sameDead(o *oracle) error {
 	got := map[int64]bool{}
 	for _, rec := range w.log(wDead).recs {
-		v, _ := rec.Header(HeaderDeadOffset)
+		v, _ := rec.Header(codecs.HeaderDeadOffset)
 		var n int64
 		if _, err := fmt.Sscan(string(v), &n); err != nil {
 			return fmt.Errorf("dead letter without offset: %w", err)

@@ -15,7 +15,7 @@ func (w *world) dead(t *testing.T) map[int64]*codecs.Record {
 	t.Helper()
 	all := map[int64]*codecs.Record{}
 	for _, rec := range w.log(wDead).recs {
-		v, ok := rec.Header(HeaderDeadOffset)
+		v, ok := rec.Header(codecs.HeaderDeadOffset)
 		require.True(t, ok)
 		var n int64
 		_, err := fmt.Sscan(string(v), &n)
@@ -64,7 +64,7 @@ func TestPoisonEndsInTheDeadLetter(t *testing.T) {
 		offset := int64(2*i + 1)
 		rec := dead[offset]
 		require.NotNil(t, rec, p.name)
-		reason, _ := rec.Header(HeaderDeadReason)
+		reason, _ := rec.Header(codecs.HeaderDeadReason)
 		require.Contains(t, string(reason), p.reason, p.name)
 		require.Equal(t, p.value == nil, rec.Value == nil, p.name)
 		require.True(t, bytes.Equal(p.value, rec.Value) && bytes.Equal(p.key, rec.Key), p.name)
@@ -72,7 +72,7 @@ func TestPoisonEndsInTheDeadLetter(t *testing.T) {
 		require.Equal(t, append([]codecs.Header{}, p.headers...), rec.Headers[:n:n], p.name)
 		require.Equal(t, "1", string(rec.Headers[n].Value), "repeated headers are kept, in order")
 		require.Equal(t, "2", string(rec.Headers[n+1].Value))
-		topic, _ := rec.Header(HeaderDeadTopic)
+		topic, _ := rec.Header(codecs.HeaderDeadTopic)
 		require.Equal(t, wInput, string(topic))
 	}
 	require.Len(t, dead, len(poison))
@@ -203,11 +203,11 @@ func TestFailingRowIsQuarantinedAtItsOffset(t *testing.T) {
 
 func TestLargeDeadLetterIsNamedOnly(t *testing.T) {
 	w := newWorld(1)
-	w.append(wInput, []byte("k"), bytes.Repeat([]byte("x"), maxDeadBytes), nil)
+	w.append(wInput, []byte("k"), bytes.Repeat([]byte("x"), codecs.MaxDeadLetter), nil)
 	w.ownNow(t, newMemory(), rules{})
 	rec := w.dead(t)[0]
 	require.Nil(t, rec.Value)
-	sum, ok := rec.Header(HeaderDeadSHA256)
+	sum, ok := rec.Header(codecs.HeaderDeadSHA256)
 	require.True(t, ok)
 	require.Len(t, sum, 64)
 }
