@@ -68,7 +68,8 @@ type Local interface {
 	Local() bool
 }
 
-func isLocal(m Machine) bool {
+// IsLocal says whether a machine's rows belong to the partitions that its events are read from.
+func IsLocal(m Machine) bool {
 	l, ok := m.(Local)
 	return ok && l.Local()
 }

@@ -23,7 +23,7 @@ func (p *part) bury(rec *codecs.Record, reason string) {
 
 // misplaced re-routes a record whose key belongs to another partition, once; the second time it is dead.
 func (p *part) misplaced(rec *codecs.Record) bool {
-	if len(rec.Key) == 0 || p.off.noReroute || isLocal(p.machine) || codecs.Partition(rec.Key, p.partitions) == p.id {
+	if len(rec.Key) == 0 || p.off.noReroute || IsLocal(p.machine) || codecs.Partition(rec.Key, p.partitions) == p.id {
 		return false
 	}
 	if _, again := rec.Header(codecs.HeaderMoved); again {

@@ -12,6 +12,7 @@ import (
 // folder is one pass over the source.
 type folder struct {
 	machine    processors.Machine
+	local      bool // rows belong to the partitions of their events
 	group      string
 	partitions int32
 	topicID    codecs.TopicID
@@ -40,7 +41,7 @@ type mark struct {
 func newFolder(cfg FoldConfig, faults map[place]string) *folder {
 	topic := cfg.Source.Topic()
 	return &folder{
-		machine: cfg.Machine, group: codecs.Group(cfg.Prefix, cfg.Machine.Role()), partitions: topic.Partitions, topicID: topic.ID,
+		machine: cfg.Machine, local: processors.IsLocal(cfg.Machine), group: codecs.Group(cfg.Prefix, cfg.Machine.Role()), partitions: topic.Partitions, topicID: topic.ID,
 		faults: faults, progress: cfg.Progress, marks: map[origin]mark{}, state: newState(),
 	}
 }
@@ -53,7 +54,7 @@ func (f *folder) accept(rec *codecs.Record) error {
 		defer f.progress(s.Records)
 	}
 	_, moved := rec.Header(codecs.HeaderMoved)
-	if len(rec.Key) > 0 && codecs.Partition(rec.Key, f.partitions) != rec.Partition {
+	if len(rec.Key) > 0 && !f.local && codecs.Partition(rec.Key, f.partitions) != rec.Partition {
 		if moved {
 			return f.dead(rec, "wrong partition, moved once already")
 		}

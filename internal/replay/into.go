@@ -21,6 +21,9 @@ type IntoConfig struct {
 	Client []kgo.Opt
 	// Topic is the whole name of the target topic. It must exist, and must not be the source. Required.
 	Topic string
+	// Local says that the target's machine takes records where they are: those on a wrong partition have no moved copies.
+	// Default: they have.
+	Local bool
 	// Progress, if not nil, is called after each record of the source.
 	Progress func(records int64)
 }
@@ -69,7 +72,7 @@ func Into(ctx context.Context, cfg IntoConfig) (Copied, error) {
 	defer cl.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := sender{cl: cl, topic: cfg.Topic, partitions: target.Topic().Partitions, source: from, cancel: cancel, n: &n}
+	s := sender{cl: cl, topic: cfg.Topic, partitions: target.Topic().Partitions, source: from, local: cfg.Local, cancel: cancel, n: &n}
 	read := int64(0)
 	err = cfg.Source.Each(ctx, func(rec *codecs.Record) error {
 		s.take(ctx, rec)
@@ -94,13 +97,14 @@ type sender struct {
 	topic      string
 	partitions int32
 	source     codecs.RecordedTopic
+	local      bool
 	cancel     context.CancelCauseFunc
 	acks       sync.WaitGroup
 	n          *Copied
 }
 
 func (s *sender) take(ctx context.Context, rec *codecs.Record) {
-	if len(rec.Key) > 0 && codecs.Partition(rec.Key, s.source.Partitions) != rec.Partition {
+	if len(rec.Key) > 0 && !s.local && codecs.Partition(rec.Key, s.source.Partitions) != rec.Partition {
 		s.n.Misplaced++
 		return
 	}
