@@ -55,7 +55,7 @@
 // # Files
 //
 //	machine config rules processor ready      what runs, and how; the switches of the tests
-//	group table gokaparts security client     goka, sarama and franz-go
+//	group fetchers table gokaparts security client  goka, sarama and franz-go
 //	part accept cache outbox envelope         one ownership: inputs to rows
 //	cut flush gap status collect timers       one ownership: rows to topics
 //	recover adopt position claim store env    taking over

@@ -103,7 +103,7 @@ func (p *Processor) live(ctx context.Context) error {
 			return &table{s: p.current(), id: partition}, nil
 		}),
 		goka.WithConsumerGroupBuilder(func(brokers []string, name, _ string) (sarama.ConsumerGroup, error) {
-			cg, err := sarama.NewConsumerGroup(brokers, name, sc)
+			cg, err := newConsumerGroup(brokers, name, sc)
 			if err != nil {
 				return nil, err
 			}

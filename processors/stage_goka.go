@@ -199,7 +199,7 @@ func (l *stageLife) options() []goka.ProcessorOption {
 		goka.WithConsumerSaramaBuilder(l.tables.build),
 		goka.WithStorageBuilder(storage.DefaultBuilder(filepath.Join(l.cfg.DataDir, "stages", l.declared().Group))),
 		goka.WithConsumerGroupBuilder(func(brokers []string, name, _ string) (sarama.ConsumerGroup, error) {
-			cg, err := sarama.NewConsumerGroup(brokers, name, sc)
+			cg, err := newConsumerGroup(brokers, name, sc)
 			if err != nil {
 				return nil, err
 			}
