@@ -9,16 +9,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/quiesce/quiesce/codecs"
-	"github.com/quiesce/quiesce/internal/broker/brokertest"
+	"github.com/quiesce/quiesce/internal/broker/apache"
 	"github.com/quiesce/quiesce/processors/batch"
 )
 
 // A fetch that is not answered, because its partition has nothing or because the broker is slow with it, holds up its own
 // partition only: the others are claimed and read.
 func TestPartitionsAreFetchedEachOnItsOwn(t *testing.T) {
-	if brokertest.Real() != "" {
-		t.Skip("the answers of a real broker cannot be held back")
-	}
+	t.Setenv(apache.EnvBootstrap, "") // answers are held back inside the embedded broker
 	d := deploy(t)
 	const held = 2
 	cluster := d.broker.Cluster()
