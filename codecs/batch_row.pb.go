@@ -153,115 +153,7 @@ func (x *RoundRow) GetEnd() int64 {
 	return 0
 }
 
-// ChunkCounts are the absolute counts of one chunk row, as the header last saw them.
-type ChunkCounts struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // feeder << 16 | index >> 16
-	Failed        uint32                 `protobuf:"varint,2,opt,name=failed,proto3" json:"failed,omitempty"`
-	Skipped       uint32                 `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
-	Cancelled     uint32                 `protobuf:"varint,4,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
-	TimedOut      uint32                 `protobuf:"varint,5,opt,name=timed_out,json=timedOut,proto3" json:"timed_out,omitempty"`
-	Lost          uint32                 `protobuf:"varint,6,opt,name=lost,proto3" json:"lost,omitempty"`
-	Unknown       uint32                 `protobuf:"varint,7,opt,name=unknown,proto3" json:"unknown,omitempty"`
-	Started       uint32                 `protobuf:"varint,8,opt,name=started,proto3" json:"started,omitempty"`       // without an outcome
-	Unexpected    uint32                 `protobuf:"varint,9,opt,name=unexpected,proto3" json:"unexpected,omitempty"` // indexes that are no task
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ChunkCounts) Reset() {
-	*x = ChunkCounts{}
-	mi := &file_batch_row_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ChunkCounts) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ChunkCounts) ProtoMessage() {}
-
-func (x *ChunkCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_batch_row_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ChunkCounts.ProtoReflect.Descriptor instead.
-func (*ChunkCounts) Descriptor() ([]byte, []int) {
-	return file_batch_row_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *ChunkCounts) GetId() uint32 {
-	if x != nil {
-		return x.Id
-	}
-	return 0
-}
-
-func (x *ChunkCounts) GetFailed() uint32 {
-	if x != nil {
-		return x.Failed
-	}
-	return 0
-}
-
-func (x *ChunkCounts) GetSkipped() uint32 {
-	if x != nil {
-		return x.Skipped
-	}
-	return 0
-}
-
-func (x *ChunkCounts) GetCancelled() uint32 {
-	if x != nil {
-		return x.Cancelled
-	}
-	return 0
-}
-
-func (x *ChunkCounts) GetTimedOut() uint32 {
-	if x != nil {
-		return x.TimedOut
-	}
-	return 0
-}
-
-func (x *ChunkCounts) GetLost() uint32 {
-	if x != nil {
-		return x.Lost
-	}
-	return 0
-}
-
-func (x *ChunkCounts) GetUnknown() uint32 {
-	if x != nil {
-		return x.Unknown
-	}
-	return 0
-}
-
-func (x *ChunkCounts) GetStarted() uint32 {
-	if x != nil {
-		return x.Started
-	}
-	return 0
-}
-
-func (x *ChunkCounts) GetUnexpected() uint32 {
-	if x != nil {
-		return x.Unexpected
-	}
-	return 0
-}
-
+// UnitEnd is the END of one unit, as readers see it; a row keeps them in columns.
 type UnitEnd struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Unit          string                 `protobuf:"bytes,1,opt,name=unit,proto3" json:"unit,omitempty"` // stage/topic/partition
@@ -274,7 +166,7 @@ type UnitEnd struct {
 
 func (x *UnitEnd) Reset() {
 	*x = UnitEnd{}
-	mi := &file_batch_row_proto_msgTypes[3]
+	mi := &file_batch_row_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -286,7 +178,7 @@ func (x *UnitEnd) String() string {
 func (*UnitEnd) ProtoMessage() {}
 
 func (x *UnitEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_batch_row_proto_msgTypes[3]
+	mi := &file_batch_row_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -299,7 +191,7 @@ func (x *UnitEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnitEnd.ProtoReflect.Descriptor instead.
 func (*UnitEnd) Descriptor() ([]byte, []int) {
-	return file_batch_row_proto_rawDescGZIP(), []int{3}
+	return file_batch_row_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *UnitEnd) GetUnit() string {
@@ -340,7 +232,7 @@ type Growth struct {
 
 func (x *Growth) Reset() {
 	*x = Growth{}
-	mi := &file_batch_row_proto_msgTypes[4]
+	mi := &file_batch_row_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -352,7 +244,7 @@ func (x *Growth) String() string {
 func (*Growth) ProtoMessage() {}
 
 func (x *Growth) ProtoReflect() protoreflect.Message {
-	mi := &file_batch_row_proto_msgTypes[4]
+	mi := &file_batch_row_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -365,7 +257,7 @@ func (x *Growth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Growth.ProtoReflect.Descriptor instead.
 func (*Growth) Descriptor() ([]byte, []int) {
-	return file_batch_row_proto_rawDescGZIP(), []int{4}
+	return file_batch_row_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Growth) GetOffset() int64 {
@@ -384,51 +276,60 @@ func (x *Growth) GetTotal() uint32 {
 
 // RunRow is one life of a batch id.
 type RunRow struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	State         State_Code             `protobuf:"varint,2,opt,name=state,proto3,enum=quiesce.v1.State_Code" json:"state,omitempty"`
-	Start         *BatchStart            `protobuf:"bytes,3,opt,name=start,proto3" json:"start,omitempty"`                           // absent = not started: reports are parked
-	First         int64                  `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`                          // offset of the first record
-	StartedAt     int64                  `protobuf:"varint,5,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"` // ms
-	EndedAt       int64                  `protobuf:"varint,6,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`       // ms
-	Rounds        []*RoundRow            `protobuf:"bytes,7,rep,name=rounds,proto3" json:"rounds,omitempty"`
-	Feeders       []*FeederRow           `protobuf:"bytes,8,rep,name=feeders,proto3" json:"feeders,omitempty"`
-	Paused        bool                   `protobuf:"varint,9,opt,name=paused,proto3" json:"paused,omitempty"`
-	Policy        *Policy                `protobuf:"bytes,10,opt,name=policy,proto3" json:"policy,omitempty"`                                                   // in force
-	Deadlines     *Deadlines             `protobuf:"bytes,11,opt,name=deadlines,proto3" json:"deadlines,omitempty"`                                             // in force, absolute
-	Window        uint32                 `protobuf:"varint,12,opt,name=window,proto3" json:"window,omitempty"`                                                  // in force
-	LastProgress  int64                  `protobuf:"varint,13,opt,name=last_progress,json=lastProgress,proto3" json:"last_progress,omitempty"`                  // ms
-	LastEvent     int64                  `protobuf:"varint,14,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`                           // ms, of batch.progress
-	LastDone      uint32                 `protobuf:"varint,15,opt,name=last_done,json=lastDone,proto3" json:"last_done,omitempty"`                              // at that event
-	FailureSeen   bool                   `protobuf:"varint,16,opt,name=failure_seen,json=failureSeen,proto3" json:"failure_seen,omitempty"`                     // in this round
-	ClosedAs      Outcome_Code           `protobuf:"varint,17,opt,name=closed_as,json=closedAs,proto3,enum=quiesce.v1.Outcome_Code" json:"closed_as,omitempty"` // what the open tasks of a closed round became
-	Reason        string                 `protobuf:"bytes,18,opt,name=reason,proto3" json:"reason,omitempty"`
-	Position      string                 `protobuf:"bytes,19,opt,name=position,proto3" json:"position,omitempty"`                        // of the control record that ended the round
-	Causes        []string               `protobuf:"bytes,20,rep,name=causes,proto3" json:"causes,omitempty"`                            // of INCONSISTENT
-	Released      uint32                 `protobuf:"varint,21,opt,name=released,proto3" json:"released,omitempty"`                       // in this round
-	Cursor        uint64                 `protobuf:"varint,22,opt,name=cursor,proto3" json:"cursor,omitempty"`                           // next task to release: feeder << 32 | index
-	DoneBefore    uint32                 `protobuf:"varint,23,opt,name=done_before,json=doneBefore,proto3" json:"done_before,omitempty"` // tasks that had an outcome when the round began
-	LateEnded     uint32                 `protobuf:"varint,24,opt,name=late_ended,json=lateEnded,proto3" json:"late_ended,omitempty"`    // tasks that reported after the round was closed
-	Drained       bool                   `protobuf:"varint,25,opt,name=drained,proto3" json:"drained,omitempty"`
-	Ends          []*UnitEnd             `protobuf:"bytes,26,rep,name=ends,proto3" json:"ends,omitempty"`
-	Growths       []*Growth              `protobuf:"bytes,27,rep,name=growths,proto3" json:"growths,omitempty"`
-	ChunkGaps     []uint32               `protobuf:"varint,28,rep,packed,name=chunk_gaps,json=chunkGaps,proto3" json:"chunk_gaps,omitempty"`                                 // ids of all chunks, each less the one before
-	ChunkOks      []uint32               `protobuf:"varint,29,rep,packed,name=chunk_oks,json=chunkOks,proto3" json:"chunk_oks,omitempty"`                                    // ok of each
-	Others        []*ChunkCounts         `protobuf:"bytes,30,rep,name=others,proto3" json:"others,omitempty"`                                                                // of chunks with anything but ok
-	Parked        uint32                 `protobuf:"varint,31,opt,name=parked,proto3" json:"parked,omitempty"`                                                               // reports before START
-	StartedOffset int64                  `protobuf:"varint,35,opt,name=started_offset,json=startedOffset,proto3" json:"started_offset,omitempty"`                            // of START
-	SealedAt      int64                  `protobuf:"varint,36,opt,name=sealed_at,json=sealedAt,proto3" json:"sealed_at,omitempty"`                                           // ms
-	Chunks        []*ChunkPosition       `protobuf:"bytes,37,rep,name=chunks,proto3" json:"chunks,omitempty"`                                                                // of the manifest, by first index
-	ParkedLegs    uint32                 `protobuf:"varint,34,opt,name=parked_legs,json=parkedLegs,proto3" json:"parked_legs,omitempty"`                                     // what they said of the number of legs
-	PreviousState State_Code             `protobuf:"varint,32,opt,name=previous_state,json=previousState,proto3,enum=quiesce.v1.State_Code" json:"previous_state,omitempty"` // of the round before; of a collected row: its end
-	Final         *Counts                `protobuf:"bytes,33,opt,name=final,proto3" json:"final,omitempty"`                                                                  // of a collected row
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Run          string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	State        State_Code             `protobuf:"varint,2,opt,name=state,proto3,enum=quiesce.v1.State_Code" json:"state,omitempty"`
+	Start        *BatchStart            `protobuf:"bytes,3,opt,name=start,proto3" json:"start,omitempty"`                           // absent = not started: reports are parked
+	First        int64                  `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`                          // offset of the first record
+	StartedAt    int64                  `protobuf:"varint,5,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"` // ms
+	EndedAt      int64                  `protobuf:"varint,6,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`       // ms
+	Rounds       []*RoundRow            `protobuf:"bytes,7,rep,name=rounds,proto3" json:"rounds,omitempty"`
+	Feeders      []*FeederRow           `protobuf:"bytes,8,rep,name=feeders,proto3" json:"feeders,omitempty"`
+	Paused       bool                   `protobuf:"varint,9,opt,name=paused,proto3" json:"paused,omitempty"`
+	Policy       *Policy                `protobuf:"bytes,10,opt,name=policy,proto3" json:"policy,omitempty"`                                                   // in force
+	Deadlines    *Deadlines             `protobuf:"bytes,11,opt,name=deadlines,proto3" json:"deadlines,omitempty"`                                             // in force, absolute
+	Window       uint32                 `protobuf:"varint,12,opt,name=window,proto3" json:"window,omitempty"`                                                  // in force
+	LastProgress int64                  `protobuf:"varint,13,opt,name=last_progress,json=lastProgress,proto3" json:"last_progress,omitempty"`                  // ms
+	LastEvent    int64                  `protobuf:"varint,14,opt,name=last_event,json=lastEvent,proto3" json:"last_event,omitempty"`                           // ms, of batch.progress
+	LastDone     uint32                 `protobuf:"varint,15,opt,name=last_done,json=lastDone,proto3" json:"last_done,omitempty"`                              // at that event
+	FailureSeen  bool                   `protobuf:"varint,16,opt,name=failure_seen,json=failureSeen,proto3" json:"failure_seen,omitempty"`                     // in this round
+	ClosedAs     Outcome_Code           `protobuf:"varint,17,opt,name=closed_as,json=closedAs,proto3,enum=quiesce.v1.Outcome_Code" json:"closed_as,omitempty"` // what the open tasks of a closed round became
+	Reason       string                 `protobuf:"bytes,18,opt,name=reason,proto3" json:"reason,omitempty"`
+	Position     string                 `protobuf:"bytes,19,opt,name=position,proto3" json:"position,omitempty"`                        // of the control record that ended the round
+	Causes       []string               `protobuf:"bytes,20,rep,name=causes,proto3" json:"causes,omitempty"`                            // of INCONSISTENT
+	Released     uint32                 `protobuf:"varint,21,opt,name=released,proto3" json:"released,omitempty"`                       // in this round
+	Cursor       uint64                 `protobuf:"varint,22,opt,name=cursor,proto3" json:"cursor,omitempty"`                           // next task to release: feeder << 32 | index
+	DoneBefore   uint32                 `protobuf:"varint,23,opt,name=done_before,json=doneBefore,proto3" json:"done_before,omitempty"` // tasks that had an outcome when the round began
+	LateEnded    uint32                 `protobuf:"varint,24,opt,name=late_ended,json=lateEnded,proto3" json:"late_ended,omitempty"`    // tasks that reported after the round was closed
+	Drained      bool                   `protobuf:"varint,25,opt,name=drained,proto3" json:"drained,omitempty"`
+	// The units that reported END, by their place among the partitions of start.units.
+	EndUnits    []uint32  `protobuf:"varint,39,rep,packed,name=end_units,json=endUnits,proto3" json:"end_units,omitempty"` // each less the one before
+	EndConsumed []uint64  `protobuf:"varint,40,rep,packed,name=end_consumed,json=endConsumed,proto3" json:"end_consumed,omitempty"`
+	EndFailed   []uint64  `protobuf:"varint,41,rep,packed,name=end_failed,json=endFailed,proto3" json:"end_failed,omitempty"`
+	EndAt       []int64   `protobuf:"varint,42,rep,packed,name=end_at,json=endAt,proto3" json:"end_at,omitempty"` // ms after started_at
+	Growths     []*Growth `protobuf:"bytes,27,rep,name=growths,proto3" json:"growths,omitempty"`
+	// Absolute counts of all chunks, in groups of neighbouring ids (feeder << 16 | index >> 16):
+	//
+	//	uvarint gap   to the id after the group before
+	//	uvarint n<<1  n chunks, of each a byte that says which counts follow, and these: two bytes, low first, 0 = 65,536;
+	//	              bits from the lowest: ok failed skipped cancelled timed_out lost unknown started-without-outcome
+	//	uvarint n<<1|1  n chunks with 65,536 ok
+	Counts        []byte           `protobuf:"bytes,38,opt,name=counts,proto3" json:"counts,omitempty"`
+	Parked        uint32           `protobuf:"varint,31,opt,name=parked,proto3" json:"parked,omitempty"`                                                               // reports before START
+	FullAt        int64            `protobuf:"varint,43,opt,name=full_at,json=fullAt,proto3" json:"full_at,omitempty"`                                                 // offset of the report before START that named one chunk too many; 0 = none
+	StartedOffset int64            `protobuf:"varint,35,opt,name=started_offset,json=startedOffset,proto3" json:"started_offset,omitempty"`                            // of START
+	SealedAt      int64            `protobuf:"varint,36,opt,name=sealed_at,json=sealedAt,proto3" json:"sealed_at,omitempty"`                                           // ms
+	Chunks        []*ChunkPosition `protobuf:"bytes,37,rep,name=chunks,proto3" json:"chunks,omitempty"`                                                                // of the manifest, by first index
+	ParkedLegs    uint32           `protobuf:"varint,34,opt,name=parked_legs,json=parkedLegs,proto3" json:"parked_legs,omitempty"`                                     // what they said of the number of legs
+	PreviousState State_Code       `protobuf:"varint,32,opt,name=previous_state,json=previousState,proto3,enum=quiesce.v1.State_Code" json:"previous_state,omitempty"` // of the round before; of a collected row: its end
+	Final         *Counts          `protobuf:"bytes,33,opt,name=final,proto3" json:"final,omitempty"`                                                                  // of a collected row
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunRow) Reset() {
 	*x = RunRow{}
-	mi := &file_batch_row_proto_msgTypes[5]
+	mi := &file_batch_row_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -440,7 +341,7 @@ func (x *RunRow) String() string {
 func (*RunRow) ProtoMessage() {}
 
 func (x *RunRow) ProtoReflect() protoreflect.Message {
-	mi := &file_batch_row_proto_msgTypes[5]
+	mi := &file_batch_row_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -453,7 +354,7 @@ func (x *RunRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRow.ProtoReflect.Descriptor instead.
 func (*RunRow) Descriptor() ([]byte, []int) {
-	return file_batch_row_proto_rawDescGZIP(), []int{5}
+	return file_batch_row_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RunRow) GetRun() string {
@@ -631,9 +532,30 @@ func (x *RunRow) GetDrained() bool {
 	return false
 }
 
-func (x *RunRow) GetEnds() []*UnitEnd {
+func (x *RunRow) GetEndUnits() []uint32 {
 	if x != nil {
-		return x.Ends
+		return x.EndUnits
+	}
+	return nil
+}
+
+func (x *RunRow) GetEndConsumed() []uint64 {
+	if x != nil {
+		return x.EndConsumed
+	}
+	return nil
+}
+
+func (x *RunRow) GetEndFailed() []uint64 {
+	if x != nil {
+		return x.EndFailed
+	}
+	return nil
+}
+
+func (x *RunRow) GetEndAt() []int64 {
+	if x != nil {
+		return x.EndAt
 	}
 	return nil
 }
@@ -645,23 +567,9 @@ func (x *RunRow) GetGrowths() []*Growth {
 	return nil
 }
 
-func (x *RunRow) GetChunkGaps() []uint32 {
+func (x *RunRow) GetCounts() []byte {
 	if x != nil {
-		return x.ChunkGaps
-	}
-	return nil
-}
-
-func (x *RunRow) GetChunkOks() []uint32 {
-	if x != nil {
-		return x.ChunkOks
-	}
-	return nil
-}
-
-func (x *RunRow) GetOthers() []*ChunkCounts {
-	if x != nil {
-		return x.Others
+		return x.Counts
 	}
 	return nil
 }
@@ -669,6 +577,13 @@ func (x *RunRow) GetOthers() []*ChunkCounts {
 func (x *RunRow) GetParked() uint32 {
 	if x != nil {
 		return x.Parked
+	}
+	return 0
+}
+
+func (x *RunRow) GetFullAt() int64 {
+	if x != nil {
+		return x.FullAt
 	}
 	return 0
 }
@@ -715,6 +630,59 @@ func (x *RunRow) GetFinal() *Counts {
 	return nil
 }
 
+// Leftover names the chunk rows of a run that is over: they may be deleted.
+type Leftover struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	Chunks        []uint32               `protobuf:"varint,2,rep,packed,name=chunks,proto3" json:"chunks,omitempty"` // pairs: gap to the id after the pair before, number of chunks
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Leftover) Reset() {
+	*x = Leftover{}
+	mi := &file_batch_row_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Leftover) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Leftover) ProtoMessage() {}
+
+func (x *Leftover) ProtoReflect() protoreflect.Message {
+	mi := &file_batch_row_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Leftover.ProtoReflect.Descriptor instead.
+func (*Leftover) Descriptor() ([]byte, []int) {
+	return file_batch_row_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Leftover) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *Leftover) GetChunks() []uint32 {
+	if x != nil {
+		return x.Chunks
+	}
+	return nil
+}
+
 // BatchRow is the header row of one batch id.
 type BatchRow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -728,9 +696,9 @@ type BatchRow struct {
 	Audit         *Audit                 `protobuf:"bytes,8,opt,name=audit,proto3" json:"audit,omitempty"`
 	Version       uint64                 `protobuf:"varint,9,opt,name=version,proto3" json:"version,omitempty"` // counts accepted commands and changes of state
 	Answers       []*CommandAnswer       `protobuf:"bytes,10,rep,name=answers,proto3" json:"answers,omitempty"`
-	Watchers      []string               `protobuf:"bytes,11,rep,name=watchers,proto3" json:"watchers,omitempty"` // keys of jobs that are told of the end
-	Garbage       [][]byte               `protobuf:"bytes,12,rep,name=garbage,proto3" json:"garbage,omitempty"`   // chunk keys of earlier runs
-	Seen          int64                  `protobuf:"varint,13,opt,name=seen,proto3" json:"seen,omitempty"`        // offsets below it are in the row
+	Watchers      []string               `protobuf:"bytes,11,rep,name=watchers,proto3" json:"watchers,omitempty"`   // keys of jobs that are told of the end
+	Leftovers     []*Leftover            `protobuf:"bytes,14,rep,name=leftovers,proto3" json:"leftovers,omitempty"` // chunks of runs that are over
+	Seen          int64                  `protobuf:"varint,13,opt,name=seen,proto3" json:"seen,omitempty"`          // offsets below it are in the row
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -842,9 +810,9 @@ func (x *BatchRow) GetWatchers() []string {
 	return nil
 }
 
-func (x *BatchRow) GetGarbage() [][]byte {
+func (x *BatchRow) GetLeftovers() []*Leftover {
 	if x != nil {
-		return x.Garbage
+		return x.Leftovers
 	}
 	return nil
 }
@@ -1048,19 +1016,7 @@ const file_batch_row_proto_rawDesc = "" +
 	"\tsealed_at\x18\x05 \x01(\x03R\bsealedAt\"2\n" +
 	"\bRoundRow\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\x03R\x03end\"\xf2\x01\n" +
-	"\vChunkCounts\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
-	"\x06failed\x18\x02 \x01(\rR\x06failed\x12\x18\n" +
-	"\askipped\x18\x03 \x01(\rR\askipped\x12\x1c\n" +
-	"\tcancelled\x18\x04 \x01(\rR\tcancelled\x12\x1b\n" +
-	"\ttimed_out\x18\x05 \x01(\rR\btimedOut\x12\x12\n" +
-	"\x04lost\x18\x06 \x01(\rR\x04lost\x12\x18\n" +
-	"\aunknown\x18\a \x01(\rR\aunknown\x12\x18\n" +
-	"\astarted\x18\b \x01(\rR\astarted\x12\x1e\n" +
-	"\n" +
-	"unexpected\x18\t \x01(\rR\n" +
-	"unexpected\"a\n" +
+	"\x03end\x18\x02 \x01(\x03R\x03end\"a\n" +
 	"\aUnitEnd\x12\x12\n" +
 	"\x04unit\x18\x01 \x01(\tR\x04unit\x12\x1a\n" +
 	"\bconsumed\x18\x02 \x01(\x04R\bconsumed\x12\x16\n" +
@@ -1068,7 +1024,7 @@ const file_batch_row_proto_rawDesc = "" +
 	"\x02at\x18\x04 \x01(\x03R\x02at\"6\n" +
 	"\x06Growth\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\rR\x05total\"\xa8\n" +
+	"\x05total\x18\x02 \x01(\rR\x05total\"\xc5\n" +
 	"\n" +
 	"\x06RunRow\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12,\n" +
@@ -1100,21 +1056,26 @@ const file_batch_row_proto_rawDesc = "" +
 	"doneBefore\x12\x1d\n" +
 	"\n" +
 	"late_ended\x18\x18 \x01(\rR\tlateEnded\x12\x18\n" +
-	"\adrained\x18\x19 \x01(\bR\adrained\x12'\n" +
-	"\x04ends\x18\x1a \x03(\v2\x13.quiesce.v1.UnitEndR\x04ends\x12,\n" +
-	"\agrowths\x18\x1b \x03(\v2\x12.quiesce.v1.GrowthR\agrowths\x12\x1d\n" +
+	"\adrained\x18\x19 \x01(\bR\adrained\x12\x1b\n" +
+	"\tend_units\x18' \x03(\rR\bendUnits\x12!\n" +
+	"\fend_consumed\x18( \x03(\x04R\vendConsumed\x12\x1d\n" +
 	"\n" +
-	"chunk_gaps\x18\x1c \x03(\rR\tchunkGaps\x12\x1b\n" +
-	"\tchunk_oks\x18\x1d \x03(\rR\bchunkOks\x12/\n" +
-	"\x06others\x18\x1e \x03(\v2\x17.quiesce.v1.ChunkCountsR\x06others\x12\x16\n" +
-	"\x06parked\x18\x1f \x01(\rR\x06parked\x12%\n" +
+	"end_failed\x18) \x03(\x04R\tendFailed\x12\x15\n" +
+	"\x06end_at\x18* \x03(\x03R\x05endAt\x12,\n" +
+	"\agrowths\x18\x1b \x03(\v2\x12.quiesce.v1.GrowthR\agrowths\x12\x16\n" +
+	"\x06counts\x18& \x01(\fR\x06counts\x12\x16\n" +
+	"\x06parked\x18\x1f \x01(\rR\x06parked\x12\x17\n" +
+	"\afull_at\x18+ \x01(\x03R\x06fullAt\x12%\n" +
 	"\x0estarted_offset\x18# \x01(\x03R\rstartedOffset\x12\x1b\n" +
 	"\tsealed_at\x18$ \x01(\x03R\bsealedAt\x121\n" +
 	"\x06chunks\x18% \x03(\v2\x19.quiesce.v1.ChunkPositionR\x06chunks\x12\x1f\n" +
 	"\vparked_legs\x18\" \x01(\rR\n" +
 	"parkedLegs\x12=\n" +
 	"\x0eprevious_state\x18  \x01(\x0e2\x16.quiesce.v1.State.CodeR\rpreviousState\x12(\n" +
-	"\x05final\x18! \x01(\v2\x12.quiesce.v1.CountsR\x05final\"\x8c\x03\n" +
+	"\x05final\x18! \x01(\v2\x12.quiesce.v1.CountsR\x05finalJ\x04\b\x1a\x10\x1bJ\x04\b\x1c\x10\x1f\"4\n" +
+	"\bLeftover\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x16\n" +
+	"\x06chunks\x18\x02 \x03(\rR\x06chunks\"\xac\x03\n" +
 	"\bBatchRow\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x1c\n" +
 	"\tbehaviour\x18\x02 \x01(\rR\tbehaviour\x12\x14\n" +
@@ -1127,9 +1088,9 @@ const file_batch_row_proto_rawDesc = "" +
 	"\aversion\x18\t \x01(\x04R\aversion\x123\n" +
 	"\aanswers\x18\n" +
 	" \x03(\v2\x19.quiesce.v1.CommandAnswerR\aanswers\x12\x1a\n" +
-	"\bwatchers\x18\v \x03(\tR\bwatchers\x12\x18\n" +
-	"\agarbage\x18\f \x03(\fR\agarbage\x12\x12\n" +
-	"\x04seen\x18\r \x01(\x03R\x04seen\"\xb7\x01\n" +
+	"\bwatchers\x18\v \x03(\tR\bwatchers\x122\n" +
+	"\tleftovers\x18\x0e \x03(\v2\x14.quiesce.v1.LeftoverR\tleftovers\x12\x12\n" +
+	"\x04seen\x18\r \x01(\x03R\x04seenJ\x04\b\f\x10\r\"\xb7\x01\n" +
 	"\x06LegRow\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\fR\x04done\x12\x16\n" +
 	"\x06failed\x18\x02 \x01(\fR\x06failed\x12\x18\n" +
@@ -1163,10 +1124,10 @@ var file_batch_row_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_batch_row_proto_goTypes = []any{
 	(*FeederRow)(nil),     // 0: quiesce.v1.FeederRow
 	(*RoundRow)(nil),      // 1: quiesce.v1.RoundRow
-	(*ChunkCounts)(nil),   // 2: quiesce.v1.ChunkCounts
-	(*UnitEnd)(nil),       // 3: quiesce.v1.UnitEnd
-	(*Growth)(nil),        // 4: quiesce.v1.Growth
-	(*RunRow)(nil),        // 5: quiesce.v1.RunRow
+	(*UnitEnd)(nil),       // 2: quiesce.v1.UnitEnd
+	(*Growth)(nil),        // 3: quiesce.v1.Growth
+	(*RunRow)(nil),        // 4: quiesce.v1.RunRow
+	(*Leftover)(nil),      // 5: quiesce.v1.Leftover
 	(*BatchRow)(nil),      // 6: quiesce.v1.BatchRow
 	(*LegRow)(nil),        // 7: quiesce.v1.LegRow
 	(*ChunkRow)(nil),      // 8: quiesce.v1.ChunkRow
@@ -1188,22 +1149,21 @@ var file_batch_row_proto_depIdxs = []int32{
 	11, // 4: quiesce.v1.RunRow.policy:type_name -> quiesce.v1.Policy
 	12, // 5: quiesce.v1.RunRow.deadlines:type_name -> quiesce.v1.Deadlines
 	13, // 6: quiesce.v1.RunRow.closed_as:type_name -> quiesce.v1.Outcome.Code
-	3,  // 7: quiesce.v1.RunRow.ends:type_name -> quiesce.v1.UnitEnd
-	4,  // 8: quiesce.v1.RunRow.growths:type_name -> quiesce.v1.Growth
-	2,  // 9: quiesce.v1.RunRow.others:type_name -> quiesce.v1.ChunkCounts
-	14, // 10: quiesce.v1.RunRow.chunks:type_name -> quiesce.v1.ChunkPosition
-	9,  // 11: quiesce.v1.RunRow.previous_state:type_name -> quiesce.v1.State.Code
-	15, // 12: quiesce.v1.RunRow.final:type_name -> quiesce.v1.Counts
-	5,  // 13: quiesce.v1.BatchRow.run:type_name -> quiesce.v1.RunRow
-	5,  // 14: quiesce.v1.BatchRow.next:type_name -> quiesce.v1.RunRow
-	16, // 15: quiesce.v1.BatchRow.audit:type_name -> quiesce.v1.Audit
-	17, // 16: quiesce.v1.BatchRow.answers:type_name -> quiesce.v1.CommandAnswer
-	7,  // 17: quiesce.v1.ChunkRow.leg:type_name -> quiesce.v1.LegRow
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	3,  // 7: quiesce.v1.RunRow.growths:type_name -> quiesce.v1.Growth
+	14, // 8: quiesce.v1.RunRow.chunks:type_name -> quiesce.v1.ChunkPosition
+	9,  // 9: quiesce.v1.RunRow.previous_state:type_name -> quiesce.v1.State.Code
+	15, // 10: quiesce.v1.RunRow.final:type_name -> quiesce.v1.Counts
+	4,  // 11: quiesce.v1.BatchRow.run:type_name -> quiesce.v1.RunRow
+	4,  // 12: quiesce.v1.BatchRow.next:type_name -> quiesce.v1.RunRow
+	16, // 13: quiesce.v1.BatchRow.audit:type_name -> quiesce.v1.Audit
+	17, // 14: quiesce.v1.BatchRow.answers:type_name -> quiesce.v1.CommandAnswer
+	5,  // 15: quiesce.v1.BatchRow.leftovers:type_name -> quiesce.v1.Leftover
+	7,  // 16: quiesce.v1.ChunkRow.leg:type_name -> quiesce.v1.LegRow
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_batch_row_proto_init() }

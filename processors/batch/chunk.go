@@ -27,12 +27,10 @@ type Chunk struct {
 
 	delta delta
 	off   mutants
-}
+	exact int    // size of the row when it was looked at last, 0 = not yet
+	news  uint32 // changes since then
 
-// leg is what one leg said: sets of indexes by outcome, and the union of them.
-type leg struct {
-	done bitset.BitSet
-	by   [outcomes]bitset.BitSet // ok is done without the others and stays empty
+	unknown []byte // fields of a later release
 }
 
 // delta is what the last event changed: scratch for the header's step, never stored.
@@ -123,6 +121,7 @@ func (c *Chunk) start(a, b uint32) {
 			c.started.Set(i)
 			c.running++
 			c.delta.started++
+			c.news++
 		}
 	}
 }
@@ -135,6 +134,7 @@ func (c *Chunk) add(item int, l *leg, a, b uint32, o codecs.Outcome_Code) {
 			return
 		}
 		l.set(uint(a), o)
+		c.news++
 		c.delta.news = true
 		c.terminal(item, a, b, o)
 		return
@@ -154,31 +154,11 @@ func (c *Chunk) add(item int, l *leg, a, b uint32, o codecs.Outcome_Code) {
 			hi = min(uint32(set), b)
 		}
 		l.setRange(uint(lo), uint(hi), o)
+		c.news += hi - lo
 		c.delta.news = true
 		c.ended(item, lo, hi, o)
 		at = hi
 	}
-}
-
-func (l *leg) set(i uint, o codecs.Outcome_Code) {
-	l.done.Set(i)
-	if o != codecs.OK {
-		l.by[o].Set(i)
-	}
-}
-
-// setRange sets [lo, hi), all of which are clear.
-func (l *leg) setRange(lo, hi uint, o codecs.Outcome_Code) {
-	flip(&l.done, lo, hi)
-	if o != codecs.OK {
-		flip(&l.by[o], lo, hi)
-	}
-}
-
-func flip(s *bitset.BitSet, lo, hi uint) {
-	s.Set(hi - 1) // make room: FlipRange does not grow a set
-	s.Clear(hi - 1)
-	s.FlipRange(lo, hi)
 }
 
 // ended finds which tasks of a range that a leg has just ended are terminal now.
@@ -259,19 +239,15 @@ func (c *Chunk) outcome(i uint) (codecs.Outcome_Code, bool) {
 	return worst, len(c.legs) > 0
 }
 
-func (l *leg) outcome(i uint) codecs.Outcome_Code {
-	for o := codecs.Failed; o <= codecs.Unknown; o++ {
-		if l.by[o].Test(i) {
-			return o
-		}
-	}
-	return codecs.OK
-}
-
-// grow makes room for the legs that a report names.
+// grow makes room for the legs that a report names. Where reports before START contradict each other, what was terminal
+// is not any more.
 func (c *Chunk) grow(legs int) {
+	had := len(c.legs)
 	for len(c.legs) < min(legs, codecs.MaxLegs) {
 		c.legs = append(c.legs, &leg{})
+	}
+	if had > 0 && len(c.legs) > had {
+		c.recount()
 	}
 }
 
@@ -336,15 +312,13 @@ func cutAbove(s *bitset.BitSet, limit uint32) uint {
 func (c *Chunk) recount() {
 	c.n = [outcomes]uint32{}
 	c.running = uint32(c.started.Count())
+	for _, l := range c.legs {
+		l.recount()
+	}
 	switch len(c.legs) {
 	case 0:
 	case 1:
-		l := c.legs[0]
-		c.n[codecs.OK] = uint32(l.done.Count())
-		for o := codecs.Failed; o <= codecs.Unknown; o++ {
-			c.n[o] = uint32(l.by[o].Count())
-			c.n[codecs.OK] -= c.n[o]
-		}
+		c.n = c.legs[0].n
 	default:
 		done := c.legs[0].done.Clone()
 		for _, l := range c.legs[1:] {

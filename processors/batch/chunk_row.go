@@ -32,11 +32,14 @@ func (c *Chunk) AppendBinary(b []byte) ([]byte, error) {
 		return out.Bytes()
 	}
 	for _, l := range c.legs {
-		r.Leg = append(r.Leg, &codecs.LegRow{Done: pack(&l.done), Failed: pack(&l.by[codecs.Failed]), Skipped: pack(&l.by[codecs.Skipped]),
+		lr := &codecs.LegRow{Done: pack(&l.done), Failed: pack(&l.by[codecs.Failed]), Skipped: pack(&l.by[codecs.Skipped]),
 			Cancelled: pack(&l.by[codecs.Cancelled]), TimedOut: pack(&l.by[codecs.TimedOut]), Lost: pack(&l.by[codecs.Lost]),
-			Unknown: pack(&l.by[codecs.Unknown])})
+			Unknown: pack(&l.by[codecs.Unknown])}
+		lr.ProtoReflect().SetUnknown(l.unknown)
+		r.Leg = append(r.Leg, lr)
 	}
 	r.Started = pack(&c.started)
+	r.ProtoReflect().SetUnknown(c.unknown)
 	if err != nil {
 		return nil, fmt.Errorf("chunk %s: %w", codecs.KeyString(c.key), err)
 	}
@@ -56,7 +59,7 @@ func loadChunk(key string, b []byte, off mutants) (*Chunk, error) {
 		return fail(fmt.Errorf("%w: %d", codecs.ErrNewFormat, r.Format))
 	}
 	c := newChunk(key, off)
-	c.round = r.Round
+	c.round, c.unknown = r.Round, r.ProtoReflect().GetUnknown()
 	if r.Limit != nil {
 		c.limit = min(*r.Limit, codecs.ChunkSize)
 	}
@@ -64,7 +67,7 @@ func loadChunk(key string, b []byte, off mutants) (*Chunk, error) {
 		return fail(fmt.Errorf("%d legs", len(r.Leg)))
 	}
 	for _, lr := range r.Leg {
-		l := &leg{}
+		l := &leg{unknown: lr.ProtoReflect().GetUnknown()}
 		for o, packed := range map[codecs.Outcome_Code][]byte{codecs.OK: lr.Done, codecs.Failed: lr.Failed, codecs.Skipped: lr.Skipped,
 			codecs.Cancelled: lr.Cancelled, codecs.TimedOut: lr.TimedOut, codecs.Lost: lr.Lost, codecs.Unknown: lr.Unknown} {
 			s := &l.by[o]

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/quiesce/quiesce/codecs"
 )
 
@@ -14,6 +16,7 @@ func (s *step) command(d *codecs.BatchCommand) {
 	if id == "" {
 		id = s.ev.ID
 	}
+	id = clip(id)
 	if slices.ContainsFunc(r.Answers, func(a *codecs.CommandAnswer) bool { return a.Id == id }) {
 		s.audit().Duplicates++
 		return
@@ -25,12 +28,22 @@ func (s *step) command(d *codecs.BatchCommand) {
 	if reason == "" && d.Verb != verbWatch {
 		r.Version++
 	}
-	r.Answers = append(r.Answers, &codecs.CommandAnswer{Id: clip(id), Verb: clip(d.Verb), Applied: reason == "", Reason: reason, At: r.Now})
-	if n := len(r.Answers) - maxAnswers; n > 0 {
-		r.Answers = r.Answers[n:]
-	}
+	s.answer(&codecs.CommandAnswer{Id: id, Verb: clip(d.Verb), Applied: reason == "", Reason: clip(reason), At: r.Now})
 	if reason == "" && r.run != nil {
 		s.evaluate()
+	}
+}
+
+// answer keeps an answer: the last 32, or fewer where they are long.
+func (s *step) answer(a *codecs.CommandAnswer) {
+	r := s.r
+	r.Answers = append(r.Answers, a)
+	size := 0
+	for i := len(r.Answers) - 1; i >= 0; i-- {
+		if size += proto.Size(r.Answers[i]); size > answersRoom || len(r.Answers)-i > maxAnswers {
+			r.Answers = r.Answers[i+1:]
+			return
+		}
 	}
 }
 

@@ -76,6 +76,7 @@ func (s *step) forget() {
 	}
 	if n := r.next; n != nil && r.Now >= orphanAt(s.m, n) {
 		r.retire(n)
+		r.rest = 0
 		r.park(nil)
 	}
 }
@@ -176,8 +177,5 @@ func (m *Machine) Collect(row codecs.Row) (parts []string, self bool) {
 		return nil, len(r.Watchers) == 0
 	}
 	self = r.run.State == codecs.State_collected && r.next == nil && len(r.Watchers) == 0 && r.Now >= r.run.EndedAt+m.cfg.MarkerTTL
-	for _, key := range r.Garbage {
-		parts = append(parts, string(key))
-	}
-	return parts, self
+	return r.leftoverKeys(), self
 }

@@ -101,7 +101,7 @@ func (m *Machine) reportParts(r *Row, off int64, ev *codecs.Event, d *codecs.Bat
 		if max(d.Round, 1) != 1 {
 			return nil
 		}
-	case m.gate(l, off, d) != accepted || r.expires(l, off, ev):
+	case m.gate(l, off, d) != accepted || r.expires(l, off, ev) || m.full(l, off, d):
 		return nil
 	default:
 		bound = l.bound(d.Feeder, off)
@@ -167,7 +167,7 @@ func (m *Machine) sealParts(r *Row, off int64, ev *codecs.Event, d *codecs.Batch
 	switch {
 	case off < r.Seen && !(f.Sealed && f.SealedAt == off): // it was refused, or another one counts
 		return nil
-	case off >= r.Seen && (f.Sealed || l.open() == nil || l.refuses(d.Total) != "" || r.expires(l, off, ev)):
+	case off >= r.Seen && (f.Sealed || l.open() == nil || l.refuses(d) != "" || r.expires(l, off, ev)):
 		return nil
 	}
 	boundary := d.Feeder<<16 | d.Total>>16

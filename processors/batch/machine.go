@@ -20,10 +20,10 @@ const (
 	maxRounds   = 1000
 	maxCauses   = 8
 	maxWatchers = 100
-	maxGrowths  = 10_000
-	maxGarbage  = 96 << 10 // bytes of keys
-	maxReasons  = 5000     // outcome records of one report
-	maxReason   = 512      // bytes
+	maxGrowths  = 5_000
+	maxChunks   = 1 << 17 // of a run
+	maxReasons  = 5000    // outcome records of one report
+	maxReason   = 512     // bytes
 
 	modeLedger  = "ledger"
 	modeMarkers = "markers"
@@ -40,6 +40,8 @@ type Config struct {
 type Machine struct {
 	cfg Config
 	off mutants
+
+	rooms rooms
 }
 
 // mutants switch a rule off, so that tests can show what the rule is for.
@@ -69,7 +71,7 @@ func New(cfg Config) *Machine {
 	def(&cfg.Retention, DefaultRetention)
 	def(&cfg.MarkerTTL, DefaultMarkerTTL)
 	def(&cfg.OrphanTTL, DefaultOrphanTTL)
-	return &Machine{cfg: cfg}
+	return &Machine{cfg: cfg, rooms: defaultRooms}
 }
 
 // Role is controller.
@@ -145,6 +147,7 @@ func (m *Machine) Step(row codecs.Row, parts []codecs.Row, off int64, ev *codecs
 	case *codecs.BatchNudge:
 		s.progress()
 	}
+	s.bounded(ev, before)
 	s.forget()
 	s.release()
 	s.announce(before)

@@ -47,7 +47,7 @@ func (s *step) reopen(l *life) string {
 	}
 	l.Rounds = append(l.Rounds, &codecs.RoundRow{Start: s.off, End: -1})
 	l.Reason, l.Position, l.EndedAt, l.ClosedAs, l.FailureSeen, l.Drained = "", "", 0, codecs.Outcome_unspecified, false, false
-	l.LastProgress, l.Released, l.Cursor, l.LateEnded, l.Ends = s.r.Now, 0, 0, 0, nil
+	l.LastProgress, l.Released, l.Cursor, l.LateEnded, l.Ends, l.endsCost = s.r.Now, 0, 0, 0, nil, 0
 	for id, c := range l.chunks {
 		again := *c
 		if !s.m.off.oldFailuresCount {

@@ -38,6 +38,7 @@ func (p past) at(key string, o int64) (s stored, ok bool) {
 
 // drawHistory applies a history, noting every version of every row.
 func drawHistory(rt *rapid.T, e *env, events int) past {
+	e.m.rooms.header = rapid.OneOf(rapid.IntRange(100, 400), rapid.Just(1<<20)).Draw(rt, "room of the header")
 	c := drawScene(rt)
 	versions := past{}
 	for range rapid.IntRange(3, events).Draw(rt, "events") {
@@ -59,6 +60,7 @@ func TestReplayOfAnyCut(t *testing.T) {
 		head := rapid.Int64Range(0, last).Draw(rt, "header at")
 		from := rapid.Int64Range(0, head).Draw(rt, "position") // everything below is durable
 		again := newEnv(t, mutants{})
+		again.m.rooms = e.m.rooms
 		for key := range versions {
 			at := head
 			if key != e.batch {
@@ -113,37 +115,64 @@ func requireSame(t *rapid.T, want, got []codecs.Message) {
 func TestPartsAreNamedAlike(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		e := newEnv(t, mutants{})
-		versions := drawHistory(rt, e, 40)
-		for _, head := range versions[e.batch] {
-			row, err := e.m.LoadRow(e.batch, head.bytes)
-			require.NoError(t, err)
-			h := row.(*Row)
-			for off := int64(0); off <= head.applied; off++ {
-				var ev codecs.Event
-				require.NoError(t, e.m.Decode(&e.history[off], &ev))
-				named := e.m.Parts(h, off, &ev)
-				for key := range versions {
-					if key == e.batch || !h.counts(key) {
-						continue
-					}
-					before, then := versions.bytes(e, key, off-1), versions.bytes(e, key, off)
-					if !slices.Contains(named, key) {
-						if !bytes.Equal(before, then) {
-							rt.Fatalf("header of %d does not send %d to %q\n%s", head.applied, off, key, e.log())
-						}
-						continue
-					}
-					c, err := e.m.LoadPart(key, before)
-					require.NoError(t, err)
-					e.m.StepPart(c, off, &ev)
-					now, err := c.AppendBinary(nil)
-					require.NoError(t, err)
-					if !bytes.Equal(now, then) {
-						rt.Fatalf("header of %d: %d gives %q another state than then\n%s", head.applied, off, key, e.log())
-					}
-				}
-			}
+		requireNamedAlike(rt, e, drawHistory(rt, e, 40))
+	})
+}
+
+func requireNamedAlike(t *rapid.T, e *env, versions past) {
+	for _, head := range versions[e.batch] {
+		row, err := e.m.LoadRow(e.batch, head.bytes)
+		require.NoError(t, err)
+		for off := int64(0); off <= head.applied; off++ {
+			e.requireNamed(t, versions, row.(*Row), head.applied, off)
 		}
+	}
+}
+
+// requireNamed looks at one event and one header that has it.
+func (e *env) requireNamed(t *rapid.T, versions past, h *Row, head, off int64) {
+	var ev codecs.Event
+	require.NoError(t, e.m.Decode(&e.history[off], &ev))
+	named := slices.Clone(e.m.Parts(h, off, &ev))
+	for key := range versions {
+		if key == e.batch || !h.counts(key) {
+			continue
+		}
+		before, then := versions.bytes(e, key, off-1), versions.bytes(e, key, off)
+		if !slices.Contains(named, key) {
+			if !bytes.Equal(before, then) {
+				t.Fatalf("header of %d does not send %d to %q\n%s", head, off, key, e.log())
+			}
+			continue
+		}
+		c, err := e.m.LoadPart(key, before)
+		require.NoError(t, err)
+		e.m.StepPart(c, off, &ev)
+		now, err := c.AppendBinary(nil)
+		require.NoError(t, err)
+		if !bytes.Equal(now, then) {
+			t.Fatalf("header of %d: %d gives %q another state than then\n%s", head, off, key, e.log())
+		}
+	}
+}
+
+// TestParkedPartsAreNamedAlike is the same of reports before START that name more chunks than there is room for.
+func TestParkedPartsAreNamedAlike(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		e := newEnv(t, mutants{})
+		e.m.rooms.parked = rapid.IntRange(153, 157).Draw(rt, "room")
+		versions := past{}
+		e.eachStep = func() { versions.note(e) }
+		for range rapid.IntRange(2, 12).Draw(rt, "events") {
+			if rapid.IntRange(0, 9).Draw(rt, "what") == 0 {
+				e.start(&codecs.BatchStart{Feeders: 2, MaxTotal: 1 << 30})
+				continue
+			}
+			c := uint32(rapid.IntRange(0, 3).Draw(rt, "chunk"))
+			d := reportOf("r", uint32(rapid.IntRange(0, 1).Draw(rt, "feeder")), 1, codecs.NewItem(c<<16, (c+uint32(rapid.SampledFrom([]int{0, 1, 148, 150}).Draw(rt, "more")))<<16, codecs.OK))
+			e.step(codecs.TypeBatchReport, d)
+		}
+		requireNamedAlike(rt, e, versions)
 	})
 }
 

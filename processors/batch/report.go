@@ -36,6 +36,13 @@ func (s *step) report(d *codecs.BatchReport) {
 		s.audit().Unexpected += size(d)
 		return
 	}
+	if s.m.full(l, s.off, d) {
+		if l.FullAt == 0 {
+			l.FullAt = s.off
+		}
+		s.audit().Stale += size(d)
+		return
+	}
 	if l.Start == nil {
 		l.Parked++
 		if n := max(d.Legs, 1); l.ParkedLegs == 0 {

@@ -2,8 +2,6 @@ package batch
 
 import (
 	"fmt"
-	"slices"
-	"sort"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -23,6 +21,7 @@ type Row struct {
 	run  *life // of BatchRow.Run
 	next *life // of BatchRow.Next
 
+	rest     int                      // bytes of the row without counts of chunks and units, 0 = not known
 	done     *codecs.SubjobsCompleted // what the next cut announces; never stored
 	attempts uint64                   // of the tasks that it announces
 	scratch  step                     // of the event at hand: one report allocates nothing
@@ -33,113 +32,42 @@ type Row struct {
 // life is the counts of one run, which its row stores in packed form.
 type life struct {
 	*codecs.RunRow
-	chunks map[uint32]*counts
-	sum    counts
+	chunks       map[uint32]*counts
+	sum          counts
+	Ends         []*codecs.UnitEnd // mode markers: the units that reported
+	endsCost     int               // of Ends in the row, at most
+	cost, groups int               // of the counts of its chunks in the row
 }
 
-// counts of one chunk, or of all.
-type counts struct {
-	n       [outcomes]uint32
-	running uint32
-	key     string // of its row, where it was asked for
-}
+func newLife(r *codecs.RunRow) *life { return &life{RunRow: r, chunks: map[uint32]*counts{}} }
 
-func (c *counts) ended() uint32 {
-	t := uint32(0)
-	for _, n := range c.n {
-		t += n
+// loadLife reads the packed forms of a stored run.
+func loadLife(r *codecs.RunRow) (*life, error) {
+	l := newLife(r)
+	if err := l.unpack(r.Counts); err != nil {
+		return nil, err
 	}
-	return t
+	if err := l.unpackEnds(); err != nil {
+		return nil, err
+	}
+	r.Counts = nil
+	return l, nil
 }
 
-// reopen forgets what a new round runs again.
-func (c *counts) reopen() {
-	c.running = 0
-	for o := range c.n {
-		if reopened[o] {
-			c.n[o] = 0
-		}
-	}
-}
-
-func (c *counts) failures() uint32 {
-	return c.n[codecs.Failed] + c.n[codecs.TimedOut] + c.n[codecs.Lost]
-}
-
-// set replaces the counts of one chunk: absolute values, so that seeing a chunk twice changes nothing.
-func (l *life) set(id uint32, c counts) {
-	old := l.chunks[id]
-	if old == nil {
-		old = &counts{}
-		l.chunks[id] = old
-	}
-	for o := range c.n {
-		l.sum.n[o] += c.n[o] - old.n[o]
-	}
-	l.sum.running += c.running - old.running
-	c.key = old.key
-	*old = c
-}
-
-func newLife(r *codecs.RunRow) *life {
-	l := &life{RunRow: r, chunks: map[uint32]*counts{}}
-	id := uint32(0)
-	for i, gap := range r.ChunkGaps {
-		id += gap
-		c := counts{}
-		if i < len(r.ChunkOks) {
-			c.n[codecs.OK] = r.ChunkOks[i]
-		}
-		l.set(id, c)
-	}
-	for _, o := range r.Others {
-		c := counts{running: o.Started}
-		if old := l.chunks[o.Id]; old != nil {
-			c.n[codecs.OK] = old.n[codecs.OK]
-		}
-		c.n[codecs.Failed], c.n[codecs.Skipped], c.n[codecs.Cancelled] = o.Failed, o.Skipped, o.Cancelled
-		c.n[codecs.TimedOut], c.n[codecs.Lost], c.n[codecs.Unknown] = o.TimedOut, o.Lost, o.Unknown
-		l.set(o.Id, c)
-	}
-	return l
-}
-
-// ids returns the chunk ids in order.
-func (l *life) ids() []uint32 {
-	ids := make([]uint32, 0, len(l.chunks))
-	for id := range l.chunks {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-// pack writes the counts into the row.
-func (l *life) pack() {
-	l.ChunkGaps, l.ChunkOks, l.Others = l.ChunkGaps[:0], l.ChunkOks[:0], l.Others[:0]
-	before := uint32(0)
-	for _, id := range l.ids() {
-		c := l.chunks[id]
-		l.ChunkGaps = append(l.ChunkGaps, id-before)
-		l.ChunkOks = append(l.ChunkOks, c.n[codecs.OK])
-		before = id
-		if c.ended() == c.n[codecs.OK] && c.running == 0 {
-			continue
-		}
-		l.Others = append(l.Others, &codecs.ChunkCounts{Id: id, Failed: c.n[codecs.Failed], Skipped: c.n[codecs.Skipped],
-			Cancelled: c.n[codecs.Cancelled], TimedOut: c.n[codecs.TimedOut], Lost: c.n[codecs.Lost],
-			Unknown: c.n[codecs.Unknown], Started: c.running})
-	}
-}
-
-// AppendBinary writes the row.
+// AppendBinary writes the row. The packed forms exist only while it does.
 func (r *Row) AppendBinary(b []byte) ([]byte, error) {
 	for _, l := range []*life{r.run, r.next} {
 		if l != nil {
-			l.pack()
+			l.Counts = l.packed()
+			l.packEnds()
+			defer l.unpacked()
 		}
 	}
 	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, r.BatchRow)
+}
+
+func (l *life) unpacked() {
+	l.Counts, l.EndUnits, l.EndConsumed, l.EndFailed, l.EndAt = nil, nil, nil, nil, nil
 }
 
 // LoadRow reads what AppendBinary wrote. Fields of a later release are kept byte for byte.
@@ -152,11 +80,19 @@ func (m *Machine) LoadRow(key string, b []byte) (codecs.Row, error) {
 		return nil, fmt.Errorf("batch row %s: %w: %d", codecs.KeyString(key), codecs.ErrNewFormat, r.Format)
 	}
 	r.Batch = key
+	err := r.checkLeftovers()
+	if err != nil {
+		return nil, fmt.Errorf("batch row %s: %w", codecs.KeyString(key), err)
+	}
 	if r.BatchRow.Run != nil {
-		r.run = newLife(r.BatchRow.Run)
+		if r.run, err = loadLife(r.BatchRow.Run); err != nil {
+			return nil, fmt.Errorf("batch row %s: %w", codecs.KeyString(key), err)
+		}
 	}
 	if r.BatchRow.Next != nil {
-		r.next = newLife(r.BatchRow.Next)
+		if r.next, err = loadLife(r.BatchRow.Next); err != nil {
+			return nil, fmt.Errorf("batch row %s: %w", codecs.KeyString(key), err)
+		}
 	}
 	return r, nil
 }
@@ -231,14 +167,4 @@ func (l *life) print(b *strings.Builder) {
 	if l.Reason != "" {
 		fmt.Fprintf(b, " reason=%q", l.Reason)
 	}
-}
-
-// sortEnds keeps the units that reported in order, so that equal sets are equal rows.
-func (l *life) addEnd(e *codecs.UnitEnd) bool {
-	i := sort.Search(len(l.Ends), func(i int) bool { return l.Ends[i].Unit >= e.Unit })
-	if i < len(l.Ends) && l.Ends[i].Unit == e.Unit {
-		return false
-	}
-	l.Ends = slices.Insert(l.Ends, i, e)
-	return true
 }

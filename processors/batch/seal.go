@@ -29,7 +29,7 @@ func (s *step) seal(d *codecs.BatchSeal) {
 		s.contradict(fmt.Sprintf("feeder %d sealed twice: %d tasks, then %d, or with another digest", d.Feeder, f.Total, d.Total))
 		return
 	}
-	if reason := l.refuses(d.Total); reason != "" {
+	if reason := l.refuses(d); reason != "" {
 		s.reject(reason)
 		return
 	}
@@ -50,9 +50,14 @@ func (s *step) seal(d *codecs.BatchSeal) {
 	}
 }
 
-// refuses says why a feeder cannot have n tasks.
-func (l *life) refuses(n uint32) string {
+// refuses says why a feeder cannot have the tasks that it seals with.
+func (l *life) refuses(d *codecs.BatchSeal) string {
+	n := d.Total
 	switch {
+	case len(d.Chunks) > maxManifest:
+		return fmt.Sprintf("/chunks: %d, at most %d", len(d.Chunks), maxManifest)
+	case len(d.PayloadDigest) > maxDigest:
+		return fmt.Sprintf("/payload_digest: %d bytes, at most %d", len(d.PayloadDigest), maxDigest)
 	case n > l.maxIndex():
 		return fmt.Sprintf("/total: %d, max_total is %d", n, l.maxIndex())
 	case uint64(l.total())+uint64(n) > 1<<32-1:

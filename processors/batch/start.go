@@ -50,8 +50,19 @@ func startFault(d *codecs.BatchStart) string {
 		if len(d.Units) == 0 {
 			return "/units: a batch in mode markers names the units that report END"
 		}
+		named := map[string]bool{}
+		for _, u := range d.Units {
+			if name := u.Stage + "/" + u.Topic; named[name] {
+				return "/units: " + name + " twice"
+			} else {
+				named[name] = true
+			}
+		}
 	default:
 		return fmt.Sprintf("/mode: %s is not built into this release: ledger or markers", d.Mode)
+	}
+	if n := proto.Size(d); n > startRoom {
+		return fmt.Sprintf("a START of %d bytes: at most %d", n, startRoom)
 	}
 	if d.Feeders > codecs.MaxFeeders {
 		return fmt.Sprintf("/feeders: %d, at most %d", d.Feeders, codecs.MaxFeeders)
@@ -113,34 +124,6 @@ func newRun(run string, off int64) *life {
 		Rounds: []*codecs.RoundRow{{Start: off, End: -1}}})
 }
 
-// retire remembers a run that is over; its chunks are collected.
-func (r *Row) retire(l *life) {
-	r.Past = append(r.Past, l.Run)
-	for len(r.Past) > maxPast {
-		r.spare(r.Past[0])
-		r.Past = r.Past[1:]
-	}
-	size := 0
-	for _, key := range r.Garbage {
-		size += len(key)
-	}
-	for _, id := range l.ids() {
-		key := codecs.ChunkKey(r.Batch, l.Run, id)
-		if size += len(key); size > maxGarbage {
-			break
-		}
-		r.Garbage = append(r.Garbage, []byte(key))
-	}
-}
-
-// spare takes the chunks of a run whose name may be used again from the garbage.
-func (r *Row) spare(run string) {
-	r.Garbage = slices.DeleteFunc(r.Garbage, func(key []byte) bool {
-		_, of, _, _ := codecs.SplitChunkKey(string(key))
-		return of == run
-	})
-}
-
 // open turns a life into an open batch.
 func (s *step) open(l *life, d *codecs.BatchStart) {
 	now := s.r.Now
@@ -159,6 +142,10 @@ func (s *step) open(l *life, d *codecs.BatchStart) {
 	s.event(codecs.TypeBatchStarted, "")
 	if l.ParkedLegs > 0 && l.ParkedLegs != l.pinnedLegs() {
 		s.contradict(fmt.Sprintf("reports before START speak of %d legs, START of %d", l.ParkedLegs, l.pinnedLegs()))
+		return
+	}
+	if l.FullAt > 0 {
+		s.contradict(fmt.Sprintf("reports before START name more than %d blocks of %d tasks", s.m.rooms.parked, codecs.ChunkSize))
 		return
 	}
 	if l.Parked > 0 && d.OpenChildren {
