@@ -13,7 +13,7 @@ KAFKA_PKGS    ?= $(shell $(GO) list -f '{{$$p := .ImportPath}}{{range .TestImpor
                    awk '$$1 ~ /\/internal\/broker\/brokertest$$/ {print $$2}' | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help lint-install build demo bench test test-race test-kafka test-long fuzz lint fmt generate clean
+.PHONY: help lint-install build demo bench sim test test-race test-kafka test-long fuzz lint fmt generate clean
 
 help: ## print this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -46,6 +46,9 @@ test-kafka: ## the broker tests against Apache Kafka 4.4.0, which it starts itse
 
 test-long: ## exhaustive variants of the tests (crash points, large batches, many seeds); tens of minutes
 	QUIESCE_TEST_LONG=1 $(GO) test -timeout 120m -count=1 $(PKG)
+
+sim: ## jobs in virtual time: the founding example under 100 seeds, 100 days of timers; minutes
+	QUIESCE_TEST_LONG=1 $(GO) test -timeout 60m -count=1 -v ./internal/sim
 
 fuzz: ## every fuzz target for FUZZTIME (20s) each
 	@$(GO) list -f '{{.ImportPath}}' $(PKG) | while read -r pkg; do \

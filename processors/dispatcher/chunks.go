@@ -48,8 +48,8 @@ func newChunks(cl *kgo.Client, topic string, limit int, counters *Counters) *chu
 	return &chunks{cl: cl, topic: topic, limit: limit, counters: counters, at: position{partition: -1}, used: list.New(), by: map[position]*list.Element{}}
 }
 
-// get returns the chunk at a position; nil when it is gone.
-func (c *chunks) get(ctx context.Context, p *codecs.ChunkPosition) (*codecs.ManifestChunk, error) {
+// Chunk returns the chunk at a position; nil when it is gone.
+func (c *chunks) Chunk(ctx context.Context, p *codecs.ChunkPosition) (*codecs.ManifestChunk, error) {
 	want := position{int32(p.Partition), p.Offset}
 	if e, ok := c.by[want]; ok {
 		c.used.MoveToFront(e)

@@ -38,7 +38,7 @@ type kit struct {
 	bootstrap string
 	prefix    string
 	client    *kgo.Client
-	reporter  *worker.KafkaReporter
+	reporter  *worker.LogReporter
 	number    int
 }
 

@@ -4,13 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quiesce/quiesce/codecs"
+	"github.com/quiesce/quiesce/processors/queue"
 )
+
+// Manifest is where chunks are read.
+type Manifest interface {
+	// Chunk returns the chunk at a position; nil when it is gone.
+	Chunk(ctx context.Context, at *codecs.ChunkPosition) (*codecs.ManifestChunk, error)
+}
+
+// Releaser carries out single orders. All fields are required.
+type Releaser struct {
+	Manifest Manifest
+	Producer queue.Producer
+	Counters *Counters
+	Log      *slog.Logger
+}
 
 // errOrder is in the chain when an order itself is wrong.
 var errOrder = errors.New("order cannot be carried out")
@@ -20,8 +36,8 @@ const (
 	enqueueBatches = 4   // of those at once
 )
 
-// release writes the tasks of an order to the queue.
-func (d *dispatcher) release(ctx context.Context, batch string, o *codecs.Dispatch) error {
+// Release writes the tasks of an order to the queue.
+func (d *Releaser) Release(ctx context.Context, batch string, o *codecs.Dispatch) error {
 	if err := codecs.ValidID("queue", o.Queue); err != nil || o.Hi < o.Lo {
 		return fmt.Errorf("%w: queue %q, tasks %d to %d", errOrder, o.Queue, o.Lo, o.Hi)
 	}
@@ -39,10 +55,10 @@ func (d *dispatcher) release(ctx context.Context, batch string, o *codecs.Dispat
 		if out := tasks; len(out) > 0 {
 			tasks = nil
 			sends.Go(func() error {
-				if err := d.producer.Enqueue(sending, o.Queue, 0, out...); err != nil {
+				if err := d.Producer.Enqueue(sending, o.Queue, 0, out...); err != nil {
 					return err
 				}
-				d.cfg.Counters.Tasks.Add(uint64(len(out)))
+				d.Counters.Tasks.Add(uint64(len(out)))
 				return nil
 			})
 		}
@@ -64,7 +80,7 @@ func (d *dispatcher) release(ctx context.Context, batch string, o *codecs.Dispat
 }
 
 // each calls fn with the tasks of an order's range that are in the manifest.
-func (d *dispatcher) each(ctx context.Context, o *codecs.Dispatch, fn func(index uint32, m *codecs.ManifestTask)) error {
+func (d *Releaser) each(ctx context.Context, o *codecs.Dispatch, fn func(index uint32, m *codecs.ManifestTask)) error {
 	for i, at := range o.Chunks {
 		end := uint64(o.Hi)
 		if i+1 < len(o.Chunks) {
@@ -73,13 +89,13 @@ func (d *dispatcher) each(ctx context.Context, o *codecs.Dispatch, fn func(index
 		if end <= uint64(o.Lo) || at.First >= o.Hi {
 			continue
 		}
-		chunk, err := d.chunks.get(ctx, at)
+		chunk, err := d.Manifest.Chunk(ctx, at)
 		if err != nil {
 			return err
 		}
 		if chunk == nil {
-			d.cfg.Counters.ChunksGone.Add(1)
-			d.cfg.Log.Warn("manifest chunk is gone; its tasks are not released", "run", o.Run, "first", at.First,
+			d.Counters.ChunksGone.Add(1)
+			d.Log.Warn("manifest chunk is gone; its tasks are not released", "run", o.Run, "first", at.First,
 				"partition", at.Partition, "offset", at.Offset)
 			continue
 		}

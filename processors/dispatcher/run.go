@@ -23,8 +23,7 @@ type dispatcher struct {
 	cfg      Config
 	cl       *kgo.Client
 	topicID  codecs.TopicID
-	chunks   *chunks
-	producer queue.Producer
+	releaser *Releaser
 }
 
 // Run carries out orders until ctx is done.
@@ -58,9 +57,10 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("dispatcher: %w", err)
 	}
 	defer reader.Close()
-	d := &dispatcher{cfg: cfg, cl: cl, topicID: codecs.TopicID(details[topic].ID),
-		chunks:   newChunks(reader, codecs.Topic(cfg.Prefix, codecs.TopicManifest), cfg.CacheBytes, cfg.Counters),
-		producer: queue.NewProducer(cl, cfg.Prefix, codecs.Source(cfg.Prefix, cfg.ClientID), nil)}
+	d := &dispatcher{cfg: cfg, cl: cl, topicID: codecs.TopicID(details[topic].ID), releaser: &Releaser{
+		Manifest: newChunks(reader, codecs.Topic(cfg.Prefix, codecs.TopicManifest), cfg.CacheBytes, cfg.Counters),
+		Producer: queue.NewProducer(cl, cfg.Prefix, codecs.Source(cfg.Prefix, cfg.ClientID), nil),
+		Counters: cfg.Counters, Log: cfg.Log}}
 	for ctx.Err() == nil {
 		d.poll(ctx)
 	}
@@ -100,7 +100,7 @@ func (d *dispatcher) order(ctx context.Context, rec *kgo.Record) bool {
 	}
 	start := time.Now()
 	for wait := 10 * time.Millisecond; err == nil; wait = min(2*wait, time.Second) {
-		if err = d.release(ctx, ev.Key, o); err == nil {
+		if err = d.releaser.Release(ctx, ev.Key, o); err == nil {
 			d.cfg.Counters.Orders.Add(1)
 			return true
 		}

@@ -182,3 +182,12 @@ func outcomes(t testing.TB, control <-chan *codecs.Event, n int) map[uint32]*cod
 	}
 	return got
 }
+
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -14,27 +14,37 @@ import (
 	"github.com/quiesce/quiesce/topology"
 )
 
-// KafkaReporter reports to the topics of a deployment: control, jobs, manifest, dead-letter.
-type KafkaReporter struct {
+// Log takes the records of a reporter. Its methods may be called by several goroutines.
+type Log interface {
+	// Append writes a record and calls done once: with where it stands when it is durable, or with why it is not. It may
+	// block while too much is under way.
+	Append(ctx context.Context, rec *codecs.Record, done func(partition int32, offset int64, err error))
+}
+
+// LogReporter reports to the topics of a deployment: control, jobs, manifest, dead-letter.
+type LogReporter struct {
 	cfg     Config
-	cl      *kgo.Client
+	log     Log
 	source  string
 	reports *reports
 }
 
-var _ Reporter = (*KafkaReporter)(nil)
+var _ Reporter = (*LogReporter)(nil)
 
 // NewReporter returns a reporter on a client made with Partitioner. The client stays the caller's; Close the reporter
 // first.
-func NewReporter(cl *kgo.Client, cfg Config) *KafkaReporter {
+func NewReporter(cl *kgo.Client, cfg Config) *LogReporter { return NewLogReporter(kafkaLog{cl}, cfg) }
+
+// NewLogReporter returns a reporter on any log.
+func NewLogReporter(log Log, cfg Config) *LogReporter {
 	cfg = cfg.WithDefaults()
-	r := &KafkaReporter{cfg: cfg, cl: cl, source: codecs.Source(cfg.Prefix, cfg.ClientID)}
+	r := &LogReporter{cfg: cfg, log: log, source: codecs.Source(cfg.Prefix, cfg.ClientID)}
 	r.reports = newReports(cfg.ReportAfter, r.send)
 	return r
 }
 
 // Close sends what waits and returns when nothing is under way.
-func (r *KafkaReporter) Close() { r.reports.close() }
+func (r *LogReporter) Close() { r.reports.close() }
 
 // Partitioner is for clients that write to the topics of a deployment: by the key up to the first 0x00, and to queues by
 // hand, as queue.NewProducer does.
@@ -49,7 +59,7 @@ func Partitioner(prefix string) kgo.Partitioner {
 }
 
 // End implements Reporter.
-func (r *KafkaReporter) End(e *End, acked func(error)) {
+func (r *LogReporter) End(e *End, acked func(error)) {
 	if !codecs.IsFailure(e.Outcome) {
 		r.outcome(e, acked)
 		return
@@ -59,7 +69,7 @@ func (r *KafkaReporter) End(e *End, acked func(error)) {
 		acked(err)
 		return
 	}
-	r.cl.Produce(context.Background(), rec, func(_ *kgo.Record, err error) {
+	r.log.Append(context.Background(), rec, func(_ int32, _ int64, err error) {
 		if err != nil { // the outcome is worth more than the letter
 			r.cfg.Log.Error("dead letter not written", "queue", r.cfg.Queue, "task_id", e.Task.Id, "batch_id", e.Task.Batch,
 				"index", e.Task.Index, "error", err)
@@ -68,7 +78,7 @@ func (r *KafkaReporter) End(e *End, acked func(error)) {
 	})
 }
 
-func (r *KafkaReporter) outcome(e *End, acked func(error)) {
+func (r *LogReporter) outcome(e *End, acked func(error)) {
 	switch e.Task.Kind {
 	case kindSubjob:
 		r.reports.add(e, acked)
@@ -82,7 +92,7 @@ func (r *KafkaReporter) outcome(e *End, acked func(error)) {
 			acked(err)
 			return
 		}
-		r.cl.Produce(context.Background(), rec, func(_ *kgo.Record, err error) { acked(err) })
+		r.log.Append(context.Background(), rec, func(_ int32, _ int64, err error) { acked(err) })
 	}
 }
 
@@ -90,7 +100,7 @@ func (r *KafkaReporter) outcome(e *End, acked func(error)) {
 func endID(t *Task) string { return fmt.Sprintf("%s/%d/%d/%s", t.Id, t.Round, t.Attempt, t.Kind) }
 
 // letter is the dead letter of a task that failed for good.
-func (r *KafkaReporter) letter(e *End) (*kgo.Record, error) {
+func (r *LogReporter) letter(e *End) (*codecs.Record, error) {
 	at, id := e.Delivery.Origin()
 	task, err := codecs.Encode(at.Topic, queue.Key(e.Task), r.source, &codecs.Event{Type: codecs.TypeTask, ID: endID(e.Task), Data: e.Task})
 	if err != nil {
@@ -98,22 +108,22 @@ func (r *KafkaReporter) letter(e *End) (*kgo.Record, error) {
 	}
 	task.Partition, task.Offset = at.Partition, at.Offset
 	letter := codecs.NewDeadLetter(codecs.Topic(r.cfg.Prefix, codecs.TopicDeadLetter), &task, id, e.Outcome.String()+": "+e.Reason)
-	return toKgo(&letter), nil
+	return &letter, nil
 }
 
 // send writes the report of a group; done is called with the broker's answer.
-func (r *KafkaReporter) send(batch string, report *codecs.BatchReport, done func(error)) {
+func (r *LogReporter) send(batch string, report *codecs.BatchReport, done func(error)) {
 	report.Reporter = r.cfg.ClientID
 	rec, err := r.record(codecs.TopicControl, batch, codecs.TypeBatchReport, newID(), report)
 	if err != nil {
 		done(err)
 		return
 	}
-	r.cl.Produce(context.Background(), rec, func(_ *kgo.Record, err error) { done(err) })
+	r.log.Append(context.Background(), rec, func(_ int32, _ int64, err error) { done(err) })
 }
 
 // Chunk implements Reporter.
-func (r *KafkaReporter) Chunk(ctx context.Context, key string, c *codecs.ManifestChunk) (*codecs.ChunkPosition, error) {
+func (r *LogReporter) Chunk(ctx context.Context, key string, c *codecs.ManifestChunk) (*codecs.ChunkPosition, error) {
 	var data proto.Message
 	if c != nil {
 		data = c
@@ -122,31 +132,54 @@ func (r *KafkaReporter) Chunk(ctx context.Context, key string, c *codecs.Manifes
 	if err != nil {
 		return nil, err
 	}
-	at, err := r.cl.ProduceSync(ctx, rec).First()
+	at, err := r.write(ctx, rec)
 	if err != nil {
 		return nil, fmt.Errorf("manifest of batch %s: %w", codecs.BatchOf([]byte(key)), err)
 	}
-	return &codecs.ChunkPosition{First: c.GetFirst(), Partition: uint32(at.Partition), Offset: at.Offset}, nil
+	at.First = c.GetFirst()
+	return at, nil
 }
 
 // Propose implements Reporter.
-func (r *KafkaReporter) Propose(ctx context.Context, t *Task, p *codecs.SplitProposed) error {
+func (r *LogReporter) Propose(ctx context.Context, t *Task, p *codecs.SplitProposed) error {
 	rec, err := r.record(codecs.TopicJobs, t.JobKey, codecs.TypeSplitProposed, p.Proposal, p)
 	if err != nil {
 		return err
 	}
-	if err := r.cl.ProduceSync(ctx, rec).FirstErr(); err != nil {
+	if _, err := r.write(ctx, rec); err != nil {
 		return fmt.Errorf("split of step %s of job %s: %w", t.Step, t.Job, err)
 	}
 	return nil
 }
 
-func (r *KafkaReporter) record(topic, key, kind, id string, data proto.Message) (*kgo.Record, error) {
+// write appends a record and waits until it is durable.
+func (r *LogReporter) write(ctx context.Context, rec *codecs.Record) (*codecs.ChunkPosition, error) {
+	type answer struct {
+		at  *codecs.ChunkPosition
+		err error
+	}
+	done := make(chan answer, 1)
+	r.log.Append(ctx, rec, func(partition int32, offset int64, err error) {
+		done <- answer{&codecs.ChunkPosition{Partition: uint32(partition), Offset: offset}, err}
+	})
+	a := <-done
+	return a.at, a.err
+}
+
+func (r *LogReporter) record(topic, key, kind, id string, data proto.Message) (*codecs.Record, error) {
 	rec, err := codecs.Encode(codecs.Topic(r.cfg.Prefix, topic), key, r.source, &codecs.Event{Type: kind, ID: id, Data: data})
 	if err != nil {
 		return nil, err
 	}
-	return toKgo(&rec), nil
+	return &rec, nil
+}
+
+// kafkaLog is the log of a Kafka cluster.
+type kafkaLog struct{ cl *kgo.Client }
+
+// Append implements Log.
+func (l kafkaLog) Append(ctx context.Context, rec *codecs.Record, done func(int32, int64, error)) {
+	l.cl.Produce(ctx, toKgo(rec), func(r *kgo.Record, err error) { done(r.Partition, r.Offset, err) })
 }
 
 func toKgo(rec *codecs.Record) *kgo.Record {
