@@ -3,8 +3,10 @@ package codecs
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Headers of a record in the dead-letter topic, beside the original ones. Its key and value are the original bytes.
@@ -15,7 +17,13 @@ const (
 	HeaderDeadPartition = "quiesce-dead-partition"
 	HeaderDeadOffset    = "quiesce-dead-offset"
 	HeaderDeadSHA256    = "quiesce-dead-sha256" // instead of a value that is too large
+	HeaderDeadParked    = "quiesce-dead-parked" // there is nothing wrong with the record: its row was quarantined
+
+	headersDead = "quiesce-dead-"
 )
+
+// ErrNotWhole says that a dead letter does not hold its record.
+var ErrNotWhole = errors.New("the dead letter does not hold the whole record")
 
 // MaxDeadLetter is the largest dead letter in bytes that holds its record whole. A larger one is named, not copied.
 const MaxDeadLetter = 4 << 20
@@ -63,4 +71,23 @@ func ParseDeadLetter(rec *Record) (*DeadLetter, error) {
 	}
 	d.TopicId, d.Partition, d.Offset = id[:], int32(p), o
 	return d, nil
+}
+
+// Undead returns the record of a dead letter as it was, at the position where it stood. The error is ErrNotWhole when
+// the letter only names it.
+func Undead(letter *Record) (Record, error) {
+	d, err := ParseDeadLetter(letter)
+	if err != nil {
+		return Record{}, err
+	}
+	if sum, cut := letter.Header(HeaderDeadSHA256); cut {
+		return Record{}, fmt.Errorf("%w: only its SHA-256, %s", ErrNotWhole, sum)
+	}
+	rec := Record{Topic: d.Topic, Partition: d.Partition, Offset: d.Offset, Key: letter.Key, Value: letter.Value}
+	for _, h := range letter.Headers {
+		if !strings.HasPrefix(h.Key, headersDead) {
+			rec.Headers = append(rec.Headers, h)
+		}
+	}
+	return rec, nil
 }

@@ -49,3 +49,20 @@ func TestDeadLetterFitsItsTopic(t *testing.T) {
 		require.Equal(t, "boom", about.Reason)
 	}
 }
+
+// What went in comes out, whatever was added.
+func TestUndeadIsTheRecord(t *testing.T) {
+	rec := &codecs.Record{Topic: "paths", Partition: 3, Offset: 17, Key: []byte("k"), Value: []byte{0xff, 0},
+		Headers: []codecs.Header{{Key: "a", Value: []byte("b")}, {Key: "a", Value: nil}}}
+	d := codecs.NewDeadLetter("quiesce.dead-letter", rec, codecs.TopicID{1}, "boom")
+	d.Headers = append(d.Headers, codecs.Header{Key: codecs.HeaderDeadParked, Value: []byte("1")})
+	back, err := codecs.Undead(&d)
+	require.NoError(t, err)
+	require.Equal(t, *rec, back)
+	rec.Value = bytes.Repeat([]byte{1}, codecs.MaxDeadLetter+1)
+	d = codecs.NewDeadLetter("quiesce.dead-letter", rec, codecs.TopicID{1}, "boom")
+	_, err = codecs.Undead(&d)
+	require.ErrorIs(t, err, codecs.ErrNotWhole)
+	_, err = codecs.Undead(rec)
+	require.ErrorIs(t, err, codecs.ErrData)
+}

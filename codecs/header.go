@@ -10,8 +10,9 @@ const (
 	HeaderSubject     = "ce_subject"
 	HeaderContentType = "content-type"
 	HeaderTraceparent = "traceparent"
-	HeaderSrc         = "quiesce-src"   // see Src
-	HeaderMoved       = "quiesce-moved" // the record was re-routed once to the partition of its key
+	HeaderSrc         = "quiesce-src"      // see Src
+	HeaderMoved       = "quiesce-moved"    // the record was re-routed once to the partition of its key
+	HeaderRepaired    = "quiesce-repaired" // the record was sent back after a repair: <partition>:<offset> where it stood first
 
 	// On the user's records, see Tag.
 	HeaderBatch    = "quiesce-batch"

@@ -31,8 +31,7 @@ func (p *part) accept(rec *codecs.Record) error {
 		p.deadLetter(rec, reason)
 		return nil
 	}
-	_, moved := rec.Header(codecs.HeaderMoved) // came late, on a way of its own
-	if ev.Src.Group != "" && !moved && !p.off.noDedupe {
+	if ev.Src.Group != "" && !Detour(rec) && !p.off.noDedupe {
 		if p.marks.repeat(&ev.Src) {
 			p.m.repeats.Inc()
 			return nil
@@ -50,6 +49,13 @@ func (p *part) accept(rec *codecs.Record) error {
 		return p.replay(rec, ev, head)
 	}
 	return p.apply(rec, ev, head)
+}
+
+// Detour says whether a record came on a way of its own, late and out of order: the marks of its source do not apply.
+func Detour(rec *codecs.Record) bool {
+	_, moved := rec.Header(codecs.HeaderMoved)
+	_, repaired := rec.Header(codecs.HeaderRepaired)
+	return moved || repaired
 }
 
 // decodeEvent returns why the record cannot be read, "" when it can. A codec that panics is a reason too.
@@ -76,7 +82,7 @@ func (p *part) replay(rec *codecs.Record, ev *codecs.Event, head *entry) error {
 	p.m.replays.Inc()
 	span, aside := head.setAside(rec.Offset)
 	if aside {
-		p.bury(rec, span.Reason)
+		p.park(rec, span.Reason)
 	} else if head.row != nil {
 		if _, err := p.stepParts(rec, ev, head); err != nil {
 			return err
@@ -132,7 +138,7 @@ func (p *part) setAside(rec *codecs.Record, head *entry) error {
 		head.row = p.machine.NewRow(head.key)
 	}
 	span := head.Spans[len(head.Spans)-1]
-	p.bury(rec, span.Reason)
+	p.park(rec, span.Reason)
 	if rec.Offset == span.From {
 		p.repeatStatus(rec.Offset, head)
 	}

@@ -51,6 +51,8 @@
 // codecs.HeaderDead*. One on the wrong partition is sent once to the right one (codecs.HeaderMoved); a Local machine
 // takes it where it is. When the machine panics, or makes too large a row or output, the partition is rebuilt, and the
 // row is quarantined at that offset: its records go to the dead letter until one comes for which Machine.Repairs is true.
+// They are marked as parked (codecs.HeaderDeadParked); a repair sends them back (codecs.HeaderRepaired), past the marks of
+// their sources.
 //
 // # Files
 //

@@ -13,11 +13,17 @@ func (p *part) deadLetter(rec *codecs.Record, reason string) {
 	p.bury(rec, reason)
 }
 
+// park buries a record of a quarantined row, marked so that a repair finds it.
+func (p *part) park(rec *codecs.Record, reason string) {
+	p.bury(rec, reason, header(codecs.HeaderDeadParked, "1"))
+}
+
 // bury sends a record to the dead-letter topic, in its place among the outputs. No row holds it: a replay makes the same
 // record again.
-func (p *part) bury(rec *codecs.Record, reason string) {
+func (p *part) bury(rec *codecs.Record, reason string, more ...codecs.Header) {
 	p.m.dead.Inc()
 	d := codecs.NewDeadLetter(codecs.TopicDeadLetter, rec, p.topicID, reason)
+	d.Headers = append(d.Headers, more...)
 	p.open.send(copyOf(&d, rec.Offset))
 }
 

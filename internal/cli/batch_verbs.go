@@ -29,7 +29,7 @@ func (a *app) batchVerbs() []*cobra.Command {
 		{name: "pause", short: "Pause a batch: nothing is released, and it does not end", example: "quiesce batch pause b-1"},
 		{name: "resume", short: "Resume a paused batch", example: "quiesce batch resume b-1"},
 		{name: "reevaluate", short: "Judge a batch again from its durable outcomes", example: "quiesce batch reevaluate b-1"},
-		{name: "repair", short: "Lift the quarantine of a batch after a fix", example: "quiesce batch repair b-1"},
+		{name: "repair", short: "Take a quarantined batch up again after a fix: its records are sent back from the dead letter", example: "quiesce batch repair b-1"},
 		{name: verbGC, short: "Collect an ended batch now, not after its retention", example: "quiesce batch gc b-1"},
 		redriveVerb(), extendVerb(), policyVerb(),
 	}
@@ -84,8 +84,9 @@ func (a *app) verbCommand(v verb) *cobra.Command {
 // command sends a command and prints the row's own answer to it.
 func (a *app) command(cmd *cobra.Command, c *client.Client, id, verb string, body *codecs.CommandArgs, o client.WriteOptions) error {
 	var done *api.Command
-	err := patient(cmd.Context(), func() error {
-		accepted, err := c.Command(cmd.Context(), id, verb, body, o)
+	var accepted *api.Accepted
+	err := patient(cmd.Context(), func() (err error) {
+		accepted, err = c.Command(cmd.Context(), id, verb, body, o)
 		if err == nil {
 			done, err = c.Answer(cmd.Context(), id, accepted.Command)
 		}
@@ -97,15 +98,40 @@ func (a *app) command(cmd *cobra.Command, c *client.Client, id, verb string, bod
 	if err != nil {
 		return err
 	}
-	if a.json {
-		if err := a.printJSON(done); err != nil {
-			return err
-		}
-	} else if done.Applied {
-		a.printf("%s applied to %s\n", verb, id)
+	if err := a.answer(done, accepted.Repaired, verb, id); err != nil {
+		return err
 	}
 	if !done.Applied {
 		return fmt.Errorf("%s of batch %s had no effect: %s", verb, id, done.Reason)
+	}
+	return nil
+}
+
+// answer prints the row's answer to a command, and what a repair did. Records that a repair refused are an error.
+func (a *app) answer(done *api.Command, repaired *api.Repaired, verb, id string) error {
+	switch {
+	case a.json:
+		err := a.printJSON(struct {
+			*api.Command
+			Repaired *api.Repaired `json:"repaired,omitempty"`
+		}{done, repaired})
+		if err != nil {
+			return err
+		}
+	case done.Applied:
+		a.printf("%s applied to %s\n", verb, id)
+	}
+	if repaired == nil {
+		return nil
+	}
+	if !a.json {
+		a.printf("%d records sent back, %d had been before, %d refused\n", repaired.Sent, repaired.Before, repaired.Refused)
+	}
+	for _, w := range repaired.Why {
+		a.notef("not sent back: the record at offset %d: %s\n", w.Offset, w.Reason)
+	}
+	if repaired.Refused > 0 {
+		return fmt.Errorf("%s of %s: %d records stay in the dead letter", verb, id, repaired.Refused)
 	}
 	return nil
 }

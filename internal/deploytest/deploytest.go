@@ -72,7 +72,7 @@ func (d *Deployment) Run(machines ...processors.Machine) (stop func()) {
 	var done []chan error
 	for _, m := range machines {
 		p, err := processors.New(processors.Config{Bootstrap: d.Bootstrap, Prefix: d.Prefix, Machine: m, DataDir: d.t.TempDir(),
-			Logger: slog.New(slog.DiscardHandler), Timing: processors.Timing{Backoff: 5 * time.Millisecond}})
+			Logger: slog.New(slog.DiscardHandler), Timing: processors.Timing{Backoff: 5 * time.Millisecond, Idle: 50 * time.Millisecond}})
 		require.NoError(d.t, err)
 		d.running = append(d.running, running{p, m.Input()})
 		ended := make(chan error, 1)

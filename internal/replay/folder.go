@@ -64,7 +64,7 @@ func (f *folder) accept(rec *codecs.Record) error {
 	if reason := f.decode(rec); reason != "" {
 		return f.dead(rec, reason)
 	}
-	if f.ev.Src.Group != "" && !moved && f.repeat(rec.Partition) {
+	if f.ev.Src.Group != "" && !processors.Detour(rec) && f.repeat(rec.Partition) {
 		s.Repeats++
 		return f.note(rec, "repeat of %s", f.ev.Src)
 	}

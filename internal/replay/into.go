@@ -119,7 +119,7 @@ func (s *sender) take(ctx context.Context, rec *codecs.Record) {
 		out.Partition = rec.Partition % s.partitions
 	}
 	for _, h := range rec.Headers {
-		if h.Key != codecs.HeaderMoved {
+		if h.Key != codecs.HeaderMoved && h.Key != codecs.HeaderRepaired { // positions in the old log
 			out.Headers = append(out.Headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
 		}
 	}

@@ -140,6 +140,22 @@ func (l *Live) Upto(ends []int64) *Live {
 	return &cut
 }
 
+// Only returns the same topic with nothing in the other partitions.
+func (l *Live) Only(partition int32) *Live {
+	cut := *l
+	cut.ends = append([]int64(nil), l.starts...)
+	cut.ends[partition] = l.ends[partition]
+	return &cut
+}
+
+// From returns the same topic with a later start of a partition.
+func (l *Live) From(partition int32, offset int64) *Live {
+	cut := *l
+	cut.starts = append([]int64(nil), l.starts...)
+	cut.starts[partition] = max(offset, l.starts[partition])
+	return &cut
+}
+
 // Each reads partition after partition.
 func (l *Live) Each(ctx context.Context, fn func(*codecs.Record) error) error {
 	cl, err := newClient(l.cfg.Client, kgo.KeepControlRecords())

@@ -48,9 +48,9 @@ var verbs = []verbSpec{
 		}
 		return ""
 	}},
-	{name: "repair", state: func(b *api.Batch) string {
+	{name: verbRepair, state: func(b *api.Batch) string {
 		if !b.Quarantined {
-			return "the batch is not quarantined"
+			return "the batch is not quarantined, and no record of it waits in the dead letter"
 		}
 		return ""
 	}},
@@ -90,7 +90,8 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, v verbSpec) (*a
 	if err := validate(ev, "/args"); err != nil {
 		return nil, err
 	}
-	err = s.judge(r.Context(), s.batchOf(r), func(b *api.Batch) error {
+	t := s.batchOf(r)
+	err = s.judge(r.Context(), t, func(b *api.Batch) error {
 		switch {
 		case s.answered(id, key):
 			return nil // a repeat: the row knows it
@@ -99,12 +100,16 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, v verbSpec) (*a
 		case v.state == nil || v.state(b) == "":
 			return nil
 		}
-		return wrongState(v.name + ": " + v.state(b))
+		return s.refusal(r.Context(), t, v.name, v.state(b))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.accept(r, id, key, ev)
+	accepted, err := s.accept(r, id, key, ev)
+	if err == nil && v.name == verbRepair {
+		accepted.Repaired, err = s.sendBack(r.Context(), t, accepted.Position)
+	}
+	return accepted, err
 }
 
 func (s *Server) seal(w http.ResponseWriter, r *http.Request, _ verbSpec) (*api.Accepted, error) {

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/quiesce/quiesce/codecs"
@@ -43,9 +44,9 @@ var jobVerbs = []jobVerbSpec{
 		}
 		return ""
 	}},
-	{name: "repair", state: func(j *api.Job) string {
+	{name: verbRepair, state: func(j *api.Job) string {
 		if !j.Quarantined {
-			return "the job is not quarantined"
+			return "the job is not quarantined, and no record of it waits in the dead letter"
 		}
 		return ""
 	}},
@@ -87,7 +88,7 @@ func (s *Server) jobCommand(w http.ResponseWriter, r *http.Request, v jobVerbSpe
 			return nil, invalid(faults...)
 		}
 	}
-	err = s.confirm(r.Context(), t, func() error { return s.allows(t.key, key, expect, v, args) })
+	err = s.confirm(r.Context(), t, func() error { return s.allows(r.Context(), t, key, expect, v, args) })
 	if err != nil {
 		return nil, err
 	}
@@ -95,23 +96,27 @@ func (s *Server) jobCommand(w http.ResponseWriter, r *http.Request, v jobVerbSpe
 	if err != nil {
 		return nil, brokerFault(ev.Type+" of job "+id, err)
 	}
-	return &api.Accepted{Command: key, Position: pos}, nil
+	accepted := &api.Accepted{Command: key, Position: pos}
+	if v.name == verbRepair {
+		accepted.Repaired, err = s.sendBack(r.Context(), t, pos)
+	}
+	return accepted, err
 }
 
 // allows says why the job, as the view has it, refuses a command.
-func (s *Server) allows(job, command string, expect uint64, v jobVerbSpec, args *codecs.JobCommandArgs) error {
-	j, err := s.cfg.Jobs.Get(job)
+func (s *Server) allows(ctx context.Context, t target, command string, expect uint64, v jobVerbSpec, args *codecs.JobCommandArgs) error {
+	j, err := s.cfg.Jobs.Get(t.key)
 	if err != nil {
 		return err
 	}
-	if _, err := s.cfg.Jobs.Command(job, command); err == nil {
+	if _, err := s.cfg.Jobs.Command(t.key, command); err == nil {
 		return nil // a repeat: the row knows it
 	}
 	if expect != 0 && expect != uint64(j.Version) {
 		return staleVersion("job", j.Version)
 	}
 	if reason := v.state(j); reason != "" {
-		return wrongState(v.name + ": " + reason)
+		return s.refusal(ctx, t, v.name, reason)
 	}
 	if args.Step == "" {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/quiesce/quiesce/codecs"
+	"github.com/quiesce/quiesce/internal/repair"
 	"github.com/quiesce/quiesce/internal/sidecar/api"
 )
 
@@ -18,7 +19,9 @@ type TopicLog struct {
 	client  *kgo.Client
 	admin   *kadm.Client
 	topic   string
+	logical string // its name without the prefix
 	encoder codecs.Encoder
+	repair  repair.Config
 
 	mu         sync.Mutex
 	partitions int32 // 0 = not known yet; never changes, since the tables follow it
@@ -43,7 +46,8 @@ func openLog(prefix, topic, client string, opts []kgo.Opt) (*TopicLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("log of %s: %w", topic, err)
 	}
-	return &TopicLog{client: c, admin: kadm.NewClient(c), topic: codecs.Topic(prefix, topic),
+	return &TopicLog{client: c, admin: kadm.NewClient(c), topic: codecs.Topic(prefix, topic), logical: topic,
+		repair:  repair.Config{Client: opts, Prefix: prefix},
 		encoder: codecs.Encoder{Source: codecs.Source(prefix, client)}}, nil
 }
 
