@@ -80,6 +80,14 @@ func (f *File) imports(fn func(spec *ast.ImportSpec, importPath, module string, 
 	}
 }
 
+// isPackage says whether an expression is the name of an imported package.
+func (f *File) isPackage(x ast.Expr) bool {
+	id, ok := x.(*ast.Ident)
+	found := false
+	f.imports(func(_ *ast.ImportSpec, p, _ string, _ bool) { found = found || ok && f.localName(p) == id.Name })
+	return found
+}
+
 // localName is the name by which the file calls an imported package, "" when it does not import it.
 func (f *File) localName(importPath string) string {
 	name := ""

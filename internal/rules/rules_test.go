@@ -57,6 +57,7 @@ func TestEveryRuleBites(t *testing.T) {
 		{testSkips, "topology/x_test.go", "package topology\nfunc f() { t.Skip(\"flaky\") }", "rules.SkipReasons", "topology/x_test.go", "package topology\nfunc f() { t.Skip(\"takes minutes: make test-long\") }"},
 		{testSkips, "topology/x_test.go", "package topology\nfunc f() { t.Skip() }", "rules.SkipReasons", "topology/x.go", "package topology\nfunc f() { dec.Skip() }"},
 		{testSkips, "internal/x/x.go", "package x\nimport \"testing\"\nfunc f(t testing.TB) { t.SkipNow() }", "SkipNow", "internal/x/x.go", "package x\nfunc f(t reader) { t.SkipNow() }"},
+		{testSkips, "internal/x/x_test.go", "package x\nfunc f() { worker.Skip(\"x\") }", "rules.SkipReasons", "internal/x/x_test.go", "package x\nimport \"" + own + "processors/worker\"\nfunc f() { worker.Skip(\"x\") }"},
 		{fileLength, "internal/x/x.go", "package x\n" + strings.Repeat("\n", 400), "split it by concept", "internal/x/x_test.go", "package x\n" + strings.Repeat("\n", 400)},
 		{fileLength, "internal/x/x.go", "package x\n" + strings.Repeat("\n", 400), "split it by concept", "internal/x/x.go", "package x\n" + strings.Repeat("\n", 399)},
 		{functionLength, "internal/x/x.go", function(61), "f has 61 lines", "internal/x/x.go", function(60)},
