@@ -70,6 +70,9 @@ func (p *part) nextCut(now time.Time) (c *cut, wait time.Duration, last bool) {
 func (p *part) cutAt(now time.Time) time.Time {
 	c := p.open
 	rested := p.lastCut.Add(min(time.Duration(float64(p.lastSize)/float64(p.timing.BytesPerSecond)*float64(time.Second)), p.timing.MaxCut))
+	if p.off.unpaced {
+		rested = p.lastCut
+	}
 	switch {
 	case c.full():
 		return now
@@ -119,7 +122,11 @@ func (p *part) closeCut() (*cut, error) {
 	}
 	if to.Offset > p.written {
 		c.to = &to
-		c.add(row{codecs.PositionKey, to.encode(p.claim)})
+		r := row{codecs.PositionKey, to.encode(p.claim)}
+		if p.off.deletePosition && c.inputs == 0 {
+			r.value = nil
+		}
+		c.add(r)
 	}
 	if err := p.summarize(c); err != nil {
 		return nil, err

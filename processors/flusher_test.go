@@ -172,33 +172,39 @@ func TestDueOutputCutsAtOnce(t *testing.T) {
 }
 
 func TestCutsAreStretchedByBytes(t *testing.T) {
-	inBubble(t, rules{}, func(t *testing.T, r *running) {
-		r.part.mu.Lock()
-		r.part.timing.BytesPerSecond = 1000
-		r.part.mu.Unlock()
-		start := time.Now()
-		r.take(t, r.world.report("k", 1))
-		time.Sleep(20 * time.Millisecond)
-		synctest.Wait()
-		require.Equal(t, 1, r.valve.count(wEvents), "by age")
-		r.take(t, r.world.report("k", 2)) // the last cut had some 600 bytes
-		time.Sleep(50 * time.Millisecond)
-		synctest.Wait()
-		require.Equal(t, 1, r.valve.count(wEvents), "held back by the byte rate")
-		r.take(t, r.world.seal("k", 2)) // due
-		time.Sleep(99 * time.Millisecond)
-		synctest.Wait()
-		require.Equal(t, 1, r.valve.count(wEvents))
-		time.Sleep(time.Millisecond)
-		synctest.Wait()
-		require.Equal(t, 3, r.valve.count(wEvents), "not longer than 100 ms")
-		require.Equal(t, 170*time.Millisecond, time.Since(start))
-		for i := range uint32(100) {
-			r.take(t, r.world.report(fmt.Sprint("k", i), 1))
-		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		require.Equal(t, 103, r.valve.count(wEvents), "at most a second")
+	rule(t, rules{unpaced: true}, func(t *testing.T, off rules) (err error) {
+		inBubble(t, off, func(t *testing.T, r *running) {
+			r.part.mu.Lock()
+			r.part.timing.BytesPerSecond = 1000
+			r.part.mu.Unlock()
+			start := time.Now()
+			r.take(t, r.world.report("k", 1))
+			time.Sleep(20 * time.Millisecond)
+			synctest.Wait()
+			require.Equal(t, 1, r.valve.count(wEvents), "by age")
+			r.take(t, r.world.report("k", 2)) // the last cut had some 600 bytes
+			time.Sleep(50 * time.Millisecond)
+			synctest.Wait()
+			if r.valve.count(wEvents) != 1 { // not held back by the byte rate
+				err = errGhost
+				return
+			}
+			r.take(t, r.world.seal("k", 2)) // due
+			time.Sleep(99 * time.Millisecond)
+			synctest.Wait()
+			require.Equal(t, 1, r.valve.count(wEvents))
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			require.Equal(t, 3, r.valve.count(wEvents), "not longer than 100 ms")
+			require.Equal(t, 170*time.Millisecond, time.Since(start))
+			for i := range uint32(100) {
+				r.take(t, r.world.report(fmt.Sprint("k", i), 1))
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+			require.Equal(t, 103, r.valve.count(wEvents), "at most a second")
+		})
+		return err
 	})
 }
 

@@ -153,7 +153,7 @@ func (p *part) lookForStrangers(ctx context.Context) error {
 			return fmt.Errorf("write the local copy: %w", err)
 		}
 	}
-	if !p.hasStatus || p.status.next < 0 {
+	if !p.hasStatus || p.status.next < 0 || p.off.ignoreStatusGap {
 		return nil
 	}
 	if end, err = p.logs.End(ctx, p.status.topic, p.id); err == nil && end > p.status.next {

@@ -34,6 +34,8 @@ func (g *group) Consume(ctx context.Context, topics []string, handler sarama.Con
 		switch {
 		case ctx.Err() != nil:
 			return nil
+		case g.p.cfg.off.gokaPause:
+			return err
 		case errors.Is(err, sarama.ErrClosedConsumerGroup):
 			return err
 		case err == nil && cause == nil: // a rebalance

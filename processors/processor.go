@@ -69,6 +69,9 @@ func (p *Processor) Run(ctx context.Context) error {
 			err = errors.New("the processor returned")
 		}
 		p.setLast(err)
+		if p.cfg.off.giveUp {
+			return err
+		}
 		p.m.restarts.Inc()
 		p.log.Error("processor failed, building it again", "error", err, "seconds", d.Seconds())
 		if !sleep(ctx, d) {

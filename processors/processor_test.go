@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -139,24 +140,33 @@ func starts(ends kadm.ListedOffsets) kadm.Offsets {
 }
 
 func TestRebalanceLosesNothingAndDoesNotPause(t *testing.T) {
-	d := deploy(t)
-	rnd := newRand(t)
-	a, _ := d.start(d.config(&tally{}))
-	d.ready(a)
-	d.calm(rnd, 200)
-	b, stopB := d.start(d.config(&tally{}))
-	d.calm(rnd, 200)
-	d.ready(a, b)
-	require.NotEmpty(t, b.Status(), "the second instance has a share")
-	d.calm(rnd, 200)
-	d.settled(a, b)
-	left := time.Now()
-	stopB()
-	d.ready(a)
-	d.calm(rnd, 100)
-	d.settled(a)
-	require.Less(t, time.Since(left), 5*time.Second, "goka's pause of 5 s is gone")
-	d.verdict()
+	rule(t, rules{gokaPause: true}, func(t *testing.T, off rules) error {
+		d := deploy(t)
+		rnd := newRand(t)
+		cfg := d.config(&tally{})
+		cfg.off = off
+		a, stopA := d.start(cfg)
+		d.ready(a)
+		d.calm(rnd, 200)
+		b, stopB := d.start(d.config(&tally{}))
+		d.calm(rnd, 200)
+		d.ready(a, b)
+		require.NotEmpty(t, b.Status(), "the second instance has a share")
+		d.calm(rnd, 200)
+		d.settled(a, b)
+		left := time.Now()
+		stopB()
+		d.ready(a)
+		d.calm(rnd, 100)
+		d.settled(a)
+		pause := time.Since(left)
+		stopA()
+		d.verdict()
+		if pause >= 5*time.Second {
+			return fmt.Errorf("a pause of %s", pause) // goka's
+		}
+		return nil
+	})
 }
 
 func TestFiveInstancesAtOnce(t *testing.T) {
@@ -181,19 +191,29 @@ func TestFiveInstancesAtOnce(t *testing.T) {
 }
 
 func TestProcessorWaitsForTopics(t *testing.T) {
-	d := deploy(t)
-	cfg := d.config(&tally{})
-	table := codecs.Table(d.prefix, codecs.GroupController)
-	admin := kadm.NewClient(d.client)
-	_, err := admin.DeleteTopics(t.Context(), table)
-	require.NoError(t, err)
-	p, _ := d.start(cfg)
-	require.Eventually(t, func() bool { return p.Ready() != nil && counterValue(t, p.m.restarts) > 1 }, 20*time.Second, 10*time.Millisecond)
-	require.ErrorContains(t, p.Ready(), table)
-	compact := "compact"
-	_, err = admin.CreateTopic(t.Context(), testPartitions, -1, map[string]*string{"cleanup.policy": &compact}, table)
-	require.NoError(t, err)
-	d.ready(p)
+	rule(t, rules{giveUp: true}, func(t *testing.T, off rules) error {
+		d := deploy(t)
+		cfg := d.config(&tally{})
+		cfg.off = off
+		table := codecs.Table(d.prefix, codecs.GroupController)
+		admin := kadm.NewClient(d.client)
+		_, err := admin.DeleteTopics(t.Context(), table)
+		require.NoError(t, err)
+		if off.giveUp {
+			p, err := New(cfg)
+			require.NoError(t, err)
+			return p.Run(t.Context())
+		}
+		p, stop := d.start(cfg)
+		require.Eventually(t, func() bool { return p.Ready() != nil && counterValue(t, p.m.restarts) > 1 }, 20*time.Second, 10*time.Millisecond)
+		require.ErrorContains(t, p.Ready(), table)
+		compact := "compact"
+		_, err = admin.CreateTopic(t.Context(), testPartitions, -1, map[string]*string{"cleanup.policy": &compact}, table)
+		require.NoError(t, err)
+		d.ready(p)
+		stop()
+		return nil
+	})
 }
 
 func TestPartitionCountsMustAgree(t *testing.T) {
@@ -230,22 +250,51 @@ func TestTableMustBeCompacted(t *testing.T) {
 		}
 		return false
 	}, 20*time.Second, 10*time.Millisecond)
-	p, _ := d.start(d.config(&tally{}))
-	require.Eventually(t, func() bool { return counterValue(t, p.m.restarts) > 0 }, 20*time.Second, 10*time.Millisecond)
-	require.ErrorContains(t, p.Ready(), table)
-	require.ErrorContains(t, p.Ready(), "must be compact")
+	rule(t, rules{anyTopic: true}, func(t *testing.T, off rules) error {
+		cfg := d.config(&tally{})
+		cfg.off = off
+		p, stop := d.start(cfg)
+		defer stop()
+		require.Eventually(t, func() bool { return counterValue(t, p.m.restarts) > 0 || p.Ready() == nil }, 20*time.Second, 10*time.Millisecond)
+		err := p.Ready()
+		if err == nil {
+			return errGhost
+		}
+		require.ErrorContains(t, err, table)
+		require.ErrorContains(t, err, "must be compact")
+		return nil
+	})
 }
 
 func TestDamagedLocalCopyIsReadAgain(t *testing.T) {
-	d := deploy(t)
-	rnd := newRand(t)
-	cfg := d.config(&tally{})
-	d.calm(rnd, 200)
-	p, stop := d.start(cfg)
-	d.settled(p)
-	stop()
+	rule(t, rules{keepDamaged: true}, func(t *testing.T, off rules) error {
+		d := deploy(t)
+		rnd := newRand(t)
+		cfg := d.config(&tally{})
+		cfg.off = off
+		d.calm(rnd, 200)
+		p, stop := d.start(cfg)
+		d.settled(p)
+		stop()
+		damage(t, cfg.DataDir)
+		d.calm(rnd, 100)
+		p, stop = d.start(cfg)
+		defer stop()
+		if off.keepDamaged {
+			require.Eventually(t, func() bool { return p.Ready() != nil && strings.Contains(p.Ready().Error(), "local copy") }, 20*time.Second, 10*time.Millisecond)
+			return p.Ready()
+		}
+		d.settled(p)
+		d.verdict()
+		return nil
+	})
+}
+
+// damage overwrites the files of all local copies.
+func damage(t *testing.T, dir string) {
+	t.Helper()
 	damaged := 0
-	require.NoError(t, filepath.WalkDir(cfg.DataDir, func(path string, e os.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if ext := filepath.Ext(path); err == nil && (ext == ".ldb" || ext == ".log" && e.Name() != "LOG" || filepath.Base(path)[0] == 'M') {
 			damaged++
 			return os.WriteFile(path, []byte("damage damage damage damage damage damage"), 0o600)
@@ -253,11 +302,6 @@ func TestDamagedLocalCopyIsReadAgain(t *testing.T) {
 		return err
 	}))
 	require.Positive(t, damaged)
-	d.calm(rnd, 100)
-	p, stop = d.start(cfg)
-	d.settled(p)
-	stop()
-	d.verdict()
 }
 
 func TestOneFailingPartitionComesBack(t *testing.T) {

@@ -29,4 +29,11 @@ type rules struct {
 	ignoreSendErrors   bool // a failed send is taken for an ack
 	lateDue            bool // a due output waits for the age of the cut
 	ignoreTopicID      bool // the position is not bound to the incarnation of the topic
+	ignoreStatusGap    bool // gaps of the status topic are not read
+	deletePosition     bool // the position row is deleted when the partition is idle
+	unpaced            bool // row writes do not stretch the cuts
+	giveUp             bool // the processor is not built again
+	gokaPause          bool // goka joins the group again, after its pause
+	anyTopic           bool // the settings of the topics are not checked
+	keepDamaged        bool // a damaged local copy is an error
 }

@@ -42,7 +42,7 @@ func (p *part) repeatAllStatus(ctx context.Context, outputs []*output) error {
 // repairStatus handles the gaps between acks of the status topic: the keys that a stranger wrote get their status again.
 func (p *part) repairStatus(ctx context.Context, acks []int64) error {
 	gaps, err := p.status.follow(acks)
-	if err != nil || len(gaps) == 0 || p.off.ignoreGap {
+	if err != nil || len(gaps) == 0 || p.off.ignoreGap || p.off.ignoreStatusGap {
 		return err
 	}
 	return p.repairStatusGaps(ctx, gaps)

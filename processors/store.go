@@ -40,11 +40,12 @@ func storeDir(dataDir, table string, partition int32) string {
 	return filepath.Join(dataDir, table, strconv.Itoa(int(partition)))
 }
 
-// openDisk opens the copy in dir, or begins a new one if it is damaged or of another incarnation of the topic.
-func openDisk(dir string, topic codecs.TopicID, log *slog.Logger) (*disk, error) {
+// openDisk opens the copy in dir, or begins a new one if it is damaged (and may be repaired) or of another incarnation of
+// the topic.
+func openDisk(dir string, topic codecs.TopicID, log *slog.Logger, repair bool) (*disk, error) {
 	d := &disk{dir: dir, log: log, topic: topic}
 	err := d.open()
-	if corrupted(err) {
+	if repair && corrupted(err) {
 		log.Error("local copy is damaged, reading the table again", "dir", dir, "error", err)
 		err = d.again()
 	}

@@ -27,7 +27,7 @@ var _ storage.Storage = (*table)(nil)
 // Open claims the partition and brings the local copy up to date.
 func (t *table) Open() error {
 	env := t.s.env
-	d, err := openDisk(storeDir(t.s.cfg.DataDir, env.table, t.id), t.s.tableID, env.log)
+	d, err := openDisk(storeDir(t.s.cfg.DataDir, env.table, t.id), t.s.tableID, env.log, !env.off.keepDamaged)
 	if err != nil {
 		return t.s.refuse(t.id, err)
 	}

@@ -19,6 +19,10 @@ import (
 type tally struct {
 	step func(row *tallyRow, ev *codecs.Event) // looks on, or panics
 	vary func() string                         // another decision at every step: not pure, to see who decides
+
+	deltas bool      // mutant: the header counts what an event added, not what the part has
+	nosy   bool      // mutant: a part takes nothing any more when its header is sealed
+	header *tallyRow // that Parts was called with
 }
 
 type tallyRow struct {
@@ -38,6 +42,7 @@ type tallyRow struct {
 type tallyPart struct {
 	Set   []uint32
 	chunk uint32
+	added int
 }
 
 func (r *tallyRow) AppendBinary(b []byte) ([]byte, error) {
@@ -78,7 +83,10 @@ func (t *tally) LoadPart(key string, b []byte) (Row, error) {
 	return r, json.Unmarshal(b, r)
 }
 
-func (*tally) Parts(row Row, _ int64, ev *codecs.Event) []string {
+func (t *tally) Parts(row Row, _ int64, ev *codecs.Event) []string {
+	if t.nosy {
+		t.header = row.(*tallyRow)
+	}
 	rep, ok := ev.Data.(*codecs.BatchReport)
 	if !ok || row.(*tallyRow).Gone {
 		return nil
@@ -92,11 +100,15 @@ func (*tally) Parts(row Row, _ int64, ev *codecs.Event) []string {
 	return keys
 }
 
-func (*tally) StepPart(part Row, _ int64, ev *codecs.Event) {
+func (t *tally) StepPart(part Row, _ int64, ev *codecs.Event) {
 	p := part.(*tallyPart)
+	if t.nosy && t.header.Total > 0 {
+		return
+	}
 	for _, it := range ev.Data.(*codecs.BatchReport).Items {
 		if i, found := slices.BinarySearch(p.Set, it.First); !found && it.First/64 == p.chunk {
 			p.Set = slices.Insert(p.Set, i, it.First)
+			p.added++
 		}
 	}
 }
@@ -123,7 +135,13 @@ func (t *tally) Step(row Row, parts []Row, offset int64, ev *codecs.Event, out [
 			r.Counts = map[string]int{}
 		}
 		for i, key := range t.Parts(row, offset, ev) {
-			r.Counts[key[strings.LastIndexByte(key, 0)+1:]] = len(parts[i].(*tallyPart).Set)
+			p, name := parts[i].(*tallyPart), key[strings.LastIndexByte(key, 0)+1:]
+			if n := len(p.Set); t.deltas {
+				r.Counts[name] += p.added
+			} else {
+				r.Counts[name] = n
+			}
+			p.added = 0
 		}
 		r.Count = 0
 		for _, n := range r.Counts {

@@ -47,7 +47,7 @@ const (
 
 // Open opens the copy. One that is too old to have seen all deletes, or is ahead of the topic, is begun again.
 func (p *viewPart) Open() error {
-	d, err := openDisk(p.dir, p.topicID, p.f.log)
+	d, err := openDisk(p.dir, p.topicID, p.f.log, true)
 	if err != nil {
 		return err
 	}

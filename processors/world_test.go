@@ -25,6 +25,9 @@ type world struct {
 	commit int64            // committed offset of the group
 	check  func(next int64) // called when an offset is committed
 	wrote  func(*codecs.Record)
+
+	partitions int32    // that the input has; the world holds one of them. 0 = 1
+	metrics    *metrics // shared by all owners; nil = each has its own
 }
 
 type logFile struct {
@@ -222,9 +225,12 @@ func (w *world) env(p *process, m Machine, f *faults, off rules) *env {
 		f = newFaults()
 	}
 	e := &env{machine: m, prefix: wPrefix, group: "w.controller", source: "/quiesce/w/w.controller", owner: "test", input: wInput, table: wTable,
-		topicID: wTopicID, partitions: 1, hasStatus: true, out: p, logs: p, log: slog.New(slog.DiscardHandler), m: newMetrics(nil, "test"),
+		topicID: wTopicID, partitions: max(w.partitions, 1), hasStatus: true, out: p, logs: p, log: slog.New(slog.DiscardHandler), m: w.metrics,
 		timing: Timing{}.WithDefaults(), cacheBytes: 700, now: func() time.Time { return w.now }, faults: f,
 		faultOf: func(int32, error) {}, off: off}
+	if e.m == nil {
+		e.m = newMetrics(nil, "test")
+	}
 	e.hook = func(point string, _ int32) {
 		p.step()
 		if p.hooks != nil && !p.dead {
