@@ -101,7 +101,7 @@ func (f *follower) live(ctx context.Context) error {
 		return fmt.Errorf("view of %s: %w", f.topic, err)
 	}
 	defer consumer.Close()
-	v, err := f.gokaView(consumer, parts)
+	v, err := f.gokaView(viewConsumer{consumer, parts}, parts)
 	if err != nil {
 		return fmt.Errorf("view of %s: %w", f.topic, err)
 	}
@@ -136,7 +136,7 @@ func (f *follower) saramaConfig() *sarama.Config {
 	c.ClientID = f.cfg.ClientID
 	c.Metadata.Full = false
 	c.Consumer.Return.Errors = true // goka reconnects on them
-	c.Consumer.MaxWaitTime = 250 * time.Millisecond
+	c.Consumer.MaxWaitTime = viewFetchWait
 	c.Consumer.Fetch.Default = 4 << 20 // rows are up to 256 KiB; recovery wants large fetches
 	f.cfg.Security.apply(c)
 	return c
@@ -167,15 +167,17 @@ func (f *follower) State() ViewState {
 		return s
 	}
 	s.Ready = true
+	followed := f.view.CurrentState() == goka.ViewStateRunning
 	have, want := int64(0), int64(0)
 	for _, p := range f.parts {
 		next, start, end := p.progress()
 		have, want = have+max(0, min(next, end)-start), want+end-start
 		s.Ready = s.Ready && p.loaded.Load()
+		followed = followed && p.contact.ok()
 	}
 	switch {
 	case s.Ready:
-		s.Percent, s.Connected = 100, f.view.CurrentState() == goka.ViewStateRunning
+		s.Percent, s.Connected = 100, followed
 	case want > 0:
 		s.Percent = min(99.9, 100*float64(have)/float64(want))
 	}

@@ -35,6 +35,7 @@ type viewPart struct {
 	loaded           atomic.Bool
 	next, start, end atomic.Int64
 	seen             atomic.Int64 // last contact with the topic, ns since the epoch
+	contact          contact
 }
 
 var _ storage.Storage = (*viewPart)(nil)
@@ -86,6 +87,7 @@ func (p *viewPart) take(ctx goka.UpdateContext, key string, value []byte) error 
 	}
 	p.next.Store(rec.Offset + 1)
 	p.seen.Store(time.Now().UnixNano())
+	p.contact.failed.Store(false)
 	if !stale {
 		p.pending = append(p.pending, row{key, value})
 		p.bytes += len(key) + len(value)
