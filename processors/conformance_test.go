@@ -67,7 +67,7 @@ func lastRecordsAreCommitted(t *testing.T) {
 			done = done && (e.Offset == 0 || ok && o.At == e.Offset)
 		})
 		return done
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 func typeOf(r *kgo.Record) string {

@@ -112,7 +112,7 @@ func (d *deployment) send(recs ...codecs.Record) {
 func (d *deployment) read(name string, until func(r *kgo.Record) bool) (all []*kgo.Record) {
 	d.t.Helper()
 	c := brokertest.Client(d.t, d.bootstrap, kgo.ConsumeTopics(d.topic(name)), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
 		f := c.PollFetches(ctx)
@@ -160,7 +160,7 @@ func (d *deployment) settled(ps ...*Processor) {
 			}
 		}
 		return done == testPartitions
-	}, 40*time.Second, 20*time.Millisecond, "not settled: %v", statusOf(ps))
+	}, time.Minute, 20*time.Millisecond, "not settled: %v", statusOf(ps))
 }
 
 func statusOf(ps []*Processor) (all []string) {
@@ -182,7 +182,7 @@ func (d *deployment) ready(ps ...*Processor) {
 			n += len(p.Status())
 		}
 		return n == testPartitions
-	}, 40*time.Second, 10*time.Millisecond, "not ready: %v", statusOf(ps))
+	}, time.Minute, 10*time.Millisecond, "not ready: %v", statusOf(ps))
 }
 
 // verdict compares each partition with the oracle.

@@ -85,7 +85,7 @@ func TestKill9(t *testing.T) {
 		before := d.committed()
 		d.calm(rnd, 50+rnd.IntN(100))
 		if i%4 != 0 { // sometimes it dies while it starts
-			require.Eventually(t, func() bool { return d.committed() > before }, 30*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return d.committed() > before }, time.Minute, 5*time.Millisecond)
 			d.calm(rnd, 50)
 		}
 		time.AfterFunc(time.Duration(rnd.IntN(60))*time.Millisecond, func() { _ = cmd.Process.Kill() }) // the random point
@@ -135,7 +135,7 @@ func TestSuspendedProcessFindsOut(t *testing.T) {
 		d.settled(p)
 		require.NoError(t, cmd.Process.Signal(syscall.SIGCONT))
 		d.calm(rnd, 100)
-		require.Eventually(t, func() bool { return len(p.Status()) < testPartitions && p.Ready() == nil }, 30*time.Second, 10*time.Millisecond,
+		require.Eventually(t, func() bool { return len(p.Status()) < testPartitions && p.Ready() == nil }, time.Minute, 10*time.Millisecond,
 			"the suspended one joins again")
 		kill(t, cmd)
 		d.settled(p)

@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/quiesce/quiesce/codecs"
@@ -199,13 +201,17 @@ func TestProcessorWaitsForTopics(t *testing.T) {
 		admin := kadm.NewClient(d.client)
 		_, err := admin.DeleteTopics(t.Context(), table)
 		require.NoError(t, err)
+		require.Eventually(t, func() bool { // brokers hear of it a moment later
+			topics, err := admin.ListTopics(t.Context(), table)
+			return err == nil && errors.Is(topics[table].Err, kerr.UnknownTopicOrPartition)
+		}, time.Minute, 10*time.Millisecond)
 		if off.giveUp {
 			p, err := New(cfg)
 			require.NoError(t, err)
 			return p.Run(t.Context())
 		}
 		p, stop := d.start(cfg)
-		require.Eventually(t, func() bool { return p.Ready() != nil && counterValue(t, p.m.restarts) > 1 }, 20*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return p.Ready() != nil && counterValue(t, p.m.restarts) > 1 }, time.Minute, 10*time.Millisecond)
 		require.ErrorContains(t, p.Ready(), table)
 		compact := "compact"
 		_, err = admin.CreateTopic(t.Context(), testPartitions, -1, map[string]*string{"cleanup.policy": &compact}, table)
@@ -222,13 +228,13 @@ func TestPartitionCountsMustAgree(t *testing.T) {
 	require.Eventually(t, func() bool { // a broker that has just made the topic may not know it yet
 		grown, err := admin.CreatePartitions(t.Context(), 1, table)
 		return err == nil && grown.Error() == nil
-	}, 20*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	require.Eventually(t, func() bool { // brokers hear of it a moment later
 		topics, err := admin.ListTopics(t.Context(), table)
 		return err == nil && len(topics[table].Partitions) == testPartitions+1
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	p, _ := d.start(d.config(&tally{}))
-	require.Eventually(t, func() bool { return counterValue(t, p.m.restarts) > 0 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return counterValue(t, p.m.restarts) > 0 }, time.Minute, 10*time.Millisecond)
 	require.ErrorContains(t, p.Ready(), "must be equal")
 }
 
@@ -249,13 +255,13 @@ func TestTableMustBeCompacted(t *testing.T) {
 			}
 		}
 		return false
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	rule(t, rules{anyTopic: true}, func(t *testing.T, off rules) error {
 		cfg := d.config(&tally{})
 		cfg.off = off
 		p, stop := d.start(cfg)
 		defer stop()
-		require.Eventually(t, func() bool { return counterValue(t, p.m.restarts) > 0 || p.Ready() == nil }, 20*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return counterValue(t, p.m.restarts) > 0 || p.Ready() == nil }, time.Minute, 10*time.Millisecond)
 		err := p.Ready()
 		if err == nil {
 			return errGhost
@@ -281,7 +287,7 @@ func TestDamagedLocalCopyIsReadAgain(t *testing.T) {
 		p, stop = d.start(cfg)
 		defer stop()
 		if off.keepDamaged {
-			require.Eventually(t, func() bool { return p.Ready() != nil && strings.Contains(p.Ready().Error(), "local copy") }, 20*time.Second, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return p.Ready() != nil && strings.Contains(p.Ready().Error(), "local copy") }, time.Minute, 10*time.Millisecond)
 			return p.Ready()
 		}
 		d.settled(p)
@@ -363,7 +369,7 @@ func TestMetricsOfAPartition(t *testing.T) {
 		}
 		return -1
 	}
-	require.Eventually(t, func() bool { return value("lag_records") == 1 && value("stalled_seconds") > 0 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return value("lag_records") == 1 && value("stalled_seconds") > 0 }, time.Minute, 5*time.Millisecond)
 	release()
-	require.Eventually(t, func() bool { return value("lag_records") == 0 && value("stalled_seconds") == 0 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return value("lag_records") == 0 && value("stalled_seconds") == 0 }, time.Minute, 5*time.Millisecond)
 }

@@ -35,7 +35,7 @@ func TestSASL(t *testing.T) {
 			cfg.DataDir = t.TempDir()
 			p, stop = d.start(cfg)
 			defer stop()
-			require.Eventually(t, func() bool { return counterValue(t, p.m.restarts) > 0 }, 20*time.Second, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return counterValue(t, p.m.restarts) > 0 }, time.Minute, 10*time.Millisecond)
 			require.Error(t, p.Ready())
 		})
 	}

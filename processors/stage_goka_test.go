@@ -117,7 +117,7 @@ func (w *gokaWorld) feed(id, mode string, n int) {
 	f, err := feeder.New(feeder.Config{Topology: w.topo, Bootstrap: w.bootstrap, Prefix: w.prefix, Batch: id, Mode: mode})
 	require.NoError(w.t, err)
 	defer func() { require.NoError(w.t, f.Close()) }()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	require.NoError(w.t, f.Start(ctx))
 	for i := range n {
@@ -176,7 +176,7 @@ func (w *gokaWorld) rows() map[string]string {
 	require.NoError(w.t, err)
 	stop := w.background(v.Run)
 	defer stop()
-	require.Eventually(w.t, v.Recovered, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(w.t, v.Recovered, time.Minute, 10*time.Millisecond)
 	rows := map[string]string{}
 	require.NoError(w.t, v.Each(func(key string, value any) error { rows[key] = value.(string); return nil }))
 	return rows

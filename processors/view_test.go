@@ -49,7 +49,7 @@ func (d *deployment) runs(run func(context.Context) error) (stop func()) {
 // state waits until the view's state is as wanted.
 func (d *deployment) state(v *View, what string, want func(s ViewState) bool) {
 	d.t.Helper()
-	require.Eventually(d.t, func() bool { return want(v.State()) }, 30*time.Second, 5*time.Millisecond, what)
+	require.Eventually(d.t, func() bool { return want(v.State()) }, time.Minute, 5*time.Millisecond, what)
 }
 
 func isReady(s ViewState) bool { return s.Ready && s.Connected }
@@ -247,7 +247,7 @@ func TestViewIsHonestWithoutTheBroker(t *testing.T) {
 	cut.Store(false)
 	d.state(v, "connected again", isReady)
 	d.send(d.report("b1", 2))
-	require.Eventually(t, func() bool { return d.row(v, "b1").Count == 2 }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return d.row(v, "b1").Count == 2 }, time.Minute, 5*time.Millisecond)
 }
 
 // A recreated table, and a damaged copy, are read again from the beginning: no ghosts.
@@ -280,7 +280,7 @@ func TestViewBeginsAgain(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := admin.CreateTopic(context.Background(), testPartitions, -1, nil, table)
 		return err == nil
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	v, _ = d.follow(dir)
 	d.state(v, "loaded", isReady)
 	require.Nil(t, d.row(v, "b1"))
@@ -320,7 +320,7 @@ func TestTopicViewKeepsTheLastValue(t *testing.T) {
 	v, err := NewTopicView(ViewConfig{Bootstrap: []string{d.bootstrap}, Prefix: d.prefix, DataDir: t.TempDir()}, codecs.TopicOutcomes)
 	require.NoError(t, err)
 	d.runs(v.Run)
-	require.Eventually(t, func() bool { _, ok := v.Ready(); return ok }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { _, ok := v.Ready(); return ok }, time.Minute, 5*time.Millisecond)
 	var got []string
 	require.NoError(t, v.Range("b1\x00r\x00", codecs.OutcomeKey("b1", "r", 1), func(_ string, value []byte) bool {
 		got = append(got, string(value))

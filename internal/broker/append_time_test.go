@@ -27,7 +27,7 @@ var codecs = map[string]kgo.CompressionCodec{
 // read consumes n records of a topic from the beginning.
 func read(t *testing.T, bootstrap, topic string, n int, opts ...kgo.Opt) []*kgo.Record {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c := brokertest.Client(t, bootstrap, append(opts, kgo.ConsumeTopics(topic))...)
 	var got []*kgo.Record

@@ -118,7 +118,7 @@ func TestFeedGoesOnAfterAKill(t *testing.T) {
 			acked = c.Acked
 		}
 		return acked > 0
-	}, 30*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	p.Signal(syscall.SIGKILL)
 	p.Wait()
 	if err := <-written; err != nil {

@@ -69,7 +69,7 @@ func deployment(t *testing.T) (bootstrap, dir string) {
 // records reads all that is in a topic now.
 func records(t *testing.T, bootstrap, topic string) []*kgo.Record {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, err := kgo.NewClient(kgo.SeedBrokers(bootstrap), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	require.NoError(t, err)

@@ -50,7 +50,7 @@ func deploy(t *testing.T, fault string) *toy {
 	require.Eventually(t, func() bool {
 		ends, err := admin.ListEndOffsets(context.Background(), topics...)
 		return err == nil && ends.Error() == nil && len(ends) == 3
-	}, 20*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	in := brokertest.Client(t, d.addr, kgo.ConsumeTopics(topics[0]), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan struct{})

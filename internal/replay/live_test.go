@@ -51,7 +51,7 @@ func setup(t testing.TB, partitions int32) *bench {
 		require.Eventually(t, func() bool {
 			_, err := OpenLive(context.Background(), LiveConfig{Client: b.opts, Topic: b.name(name)})
 			return err == nil
-		}, 30*time.Second, 20*time.Millisecond, name)
+		}, time.Minute, 20*time.Millisecond, name)
 	}
 	return b
 }

@@ -49,7 +49,7 @@ func TestDiffAgainstTheRuntime(t *testing.T) {
 		}
 		return true
 	}
-	require.Eventually(t, caughtUp, 30*time.Second, 50*time.Millisecond)
+	require.Eventually(t, caughtUp, time.Minute, 50*time.Millisecond)
 	r := d.diff()
 	require.True(t, r.OK(), r.Text())
 	require.GreaterOrEqual(t, r.Same, 4, r.Text())

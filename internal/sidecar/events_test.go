@@ -29,7 +29,7 @@ type sseEvent struct {
 
 func (b *bundle) stream(query string, header ...string) *sse {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	req, err := http.NewRequestWithContext(ctx, "GET", b.srv.URL+"/v1/events"+query, nil)
 	require.NoError(b.t, err)
 	for i := 0; i < len(header); i += 2 {

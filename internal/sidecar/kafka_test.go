@@ -80,7 +80,7 @@ func TestControlLogWritesWhereTheBatchLives(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := log.Append(ctx, "other", &codecs.Event{Type: codecs.TypeBatchNudge, ID: "x"})
 		return err == nil
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	for i := range 20 {
 		id := fmt.Sprintf("b-%d", i)
 		before, err := log.Last(ctx, id)

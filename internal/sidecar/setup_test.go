@@ -54,7 +54,7 @@ type answer struct {
 // do sends a request; header is name, value, name, value ...
 func (b *bundle) do(method, path, body string, header ...string) *answer {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, b.srv.URL+path, strings.NewReader(body))
 	require.NoError(b.t, err)

@@ -82,7 +82,7 @@ func (b *bundle) alter(t *testing.T, topic, key, value string) {
 	client := b.cfg.Client
 	require.NoError(t, client.Ping(b.ctx))
 	for _, broker := range client.DiscoveredBrokers() { // each learns of it by itself
-		require.Eventually(t, func() bool { return b.knows(broker, topic, key, value) }, 30*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return b.knows(broker, topic, key, value) }, time.Minute, 10*time.Millisecond)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestUserTopics(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := b.Apply(b.ctx, specs)
 		return err == nil
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	counts, err := x.Resolve(b.Resolver(b.ctx))
 	require.NoError(t, err)
 	require.Equal(t, topology.Partitions{b.prefix + ".in": 5, b.prefix + ".mid": 3}, counts)

@@ -68,7 +68,7 @@ func TestDeliveriesOverARestart(t *testing.T) {
 	}
 
 	reader := brokertest.Client(t, bootstrap, kgo.ConsumeTopics("n.work.notify"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	ids, records, last := map[string]bool{}, 0, 0
 	for last < 2 || len(ids) < 2*n+2 {

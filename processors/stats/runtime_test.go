@@ -84,7 +84,7 @@ func (b *bundle) settled(t *testing.T, p *processors.Processor) {
 			}
 		}
 		return n == partitions
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // rows reads the table as a reader does: through a view.
@@ -98,7 +98,7 @@ func (b *bundle) rows(t *testing.T) (rows []*stats.Row) {
 	go func() { defer close(done); _ = v.Run(ctx) }()
 	defer func() { cancel(); <-done }()
 	var page []processors.ViewRow
-	require.Eventually(t, func() bool { page, _, err = v.Scan("", 1000); return err == nil }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { page, _, err = v.Scan("", 1000); return err == nil }, time.Minute, 10*time.Millisecond)
 	for _, r := range page {
 		rows = append(rows, r.Row.(*stats.Row))
 	}

@@ -36,7 +36,7 @@ func TestALineForEachFinishedStep(t *testing.T) {
 	send(codecs.TypeJobStarted, &codecs.JobEvent{Job: "j1"})
 	send(codecs.TypeStepCompleted, &codecs.JobEvent{Job: "j1", Step: "s2", StepState: codecs.StepState_failed, StartedAt: 2500, EndedAt: 2510})
 
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	r, w := io.Pipe()
 	done := make(chan error, 1)
 	go func() {

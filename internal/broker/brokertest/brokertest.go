@@ -81,7 +81,7 @@ func Topic(t testing.TB, bootstrap string, partitions int32, configs ...string) 
 	}
 	_, err := admin.CreateTopic(ctx, partitions, -1, settings, name)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return hasLeaders(ctx, admin, name, int(partitions)) }, 30*time.Second, 20*time.Millisecond,
+	require.Eventually(t, func() bool { return hasLeaders(ctx, admin, name, int(partitions)) }, time.Minute, 20*time.Millisecond,
 		"topic %s got no leaders", name)
 	return name
 }

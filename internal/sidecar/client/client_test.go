@@ -30,7 +30,7 @@ func setup(t *testing.T, edit ...func(*sidecar.Config)) (context.Context, *clien
 	t.Cleanup(srv.Close)
 	c, err := client.New(client.Config{Address: srv.URL, Token: cfg.Token})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx, c, d
 }
