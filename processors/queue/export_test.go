@@ -21,3 +21,9 @@ func Commit(ctx context.Context, q *Kafka) error { return q.commit(ctx, nil) }
 
 // CrashRetry makes a mover commit nothing any more.
 func CrashRetry(r *Retry) { r.gone.Store(true) }
+
+// Committed reads a committed offset with its metadata: which offsets are done.
+func Committed(offset int64, topicID [16]byte, metadata string) (done func(offset int64) bool, err error) {
+	p, err := decodeProgress(max(offset, 0), topicID, metadata)
+	return p.isDone, err
+}

@@ -50,7 +50,7 @@ func setup(t testing.TB, partitions int32, retries ...time.Duration) *kit {
 	}
 	k.client = brokertest.Client(t, addr, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	k.admin = kadm.NewClient(k.client)
-	names := map[string]bool{codecs.Topic(k.prefix, codecs.TopicDeadLetter): true}
+	names := map[string]bool{codecs.Topic(k.prefix, codecs.TopicDeadLetter): true, codecs.Topic(k.prefix, codecs.TopicControl): true}
 	for _, n := range k.queue.Topics(k.prefix) {
 		names[n] = true
 	}
