@@ -1,6 +1,10 @@
 package processors
 
-import "github.com/quiesce/quiesce/codecs"
+import (
+	"slices"
+
+	"github.com/quiesce/quiesce/codecs"
+)
 
 // candidate is a row that said, in a finished cut, what may be deleted: a terminal marker. The null records follow when
 // the durable position has passed the marker's offset, so that no replay can meet the row again.
@@ -13,46 +17,51 @@ type candidate struct {
 
 // consider makes a candidate of a header row. Called with mu held.
 func (p *part) consider(e *entry) {
-	if e.Part || e.row == nil {
-		return
-	}
-	parts, self := p.machine.Collect(e.row)
-	if len(parts) > 0 || self {
-		p.collect = append(p.collect, candidate{e.key, e.Applied, parts, self})
+	if c, ok := p.candidate(e); ok {
+		p.collect = append(p.collect, c)
 	}
 }
 
-// ripe are the candidates that the durable position has passed.
-func (p *part) ripe() []candidate {
-	if p.off.nullBeforePosition || p.off.deleteAtOnce {
-		return p.collect
+func (p *part) candidate(e *entry) (c candidate, ok bool) {
+	if e.Part || e.row == nil {
+		return candidate{}, false
 	}
-	var ripe []candidate
-	for _, c := range p.collect {
-		if c.applied < p.written {
-			ripe = append(ripe, c)
+	parts, self := p.machine.Collect(e.row)
+	return candidate{e.key, e.Applied, parts, self}, len(parts) > 0 || self
+}
+
+// maxRipe bounds the rows that one cut looks at to delete them, so that events need not wait for long.
+const maxRipe = 1000
+
+// ripe says whether the durable position has passed a candidate.
+func (p *part) ripe(c *candidate) bool {
+	return c.applied < p.written || p.off.nullBeforePosition || p.off.deleteAtOnce
+}
+
+func (p *part) anyRipe() bool {
+	return slices.ContainsFunc(p.collect, func(c candidate) bool { return p.ripe(&c) })
+}
+
+// takeRipe removes ripe candidates from those that wait.
+func (p *part) takeRipe() (ripe []candidate) {
+	kept := p.collect[:0]
+	for i := range p.collect {
+		if c := &p.collect[i]; len(ripe) < maxRipe && p.ripe(c) {
+			ripe = append(ripe, *c)
+		} else {
+			kept = append(kept, *c)
 		}
 	}
+	clear(p.collect[len(kept):])
+	p.collect = kept
 	return ripe
 }
 
 // deleteRipe adds the null records of ripe candidates to a cut: parts first, so that no part outlives its header. A row
 // that has changed since is left alone: it is considered again when its cut is done. Called with mu held.
 func (p *part) deleteRipe(c *cut) {
-	ripe := p.ripe()
-	if len(ripe) == 0 {
-		return
-	}
-	kept := p.collect[:0]
-	for _, x := range p.collect {
-		if x.applied >= p.written && !p.off.nullBeforePosition && !p.off.deleteAtOnce {
-			kept = append(kept, x)
-		}
-	}
-	ripe = append([]candidate(nil), ripe...)
-	p.collect = kept
 	var heads []row
-	for _, x := range ripe {
+	for _, x := range p.takeRipe() {
 		head, err := p.load(x.key, false)
 		if err != nil || head.Applied != x.applied || !head.clean() {
 			continue

@@ -85,7 +85,7 @@ func (p *part) cutAt(now time.Time) time.Time {
 			return p.doneAt.Add(p.timing.Cut)
 		}
 		return p.doneAt.Add(p.timing.Idle)
-	case len(p.ripe()) > 0:
+	case p.anyRipe():
 		return now
 	}
 	return time.Time{}

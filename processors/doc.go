@@ -60,7 +60,7 @@
 //	group fetchers table gokaparts security client  goka, sarama and franz-go
 //	part accept cache outbox envelope         one ownership: inputs to rows
 //	cut flush gap status collect timers       one ownership: rows to topics
-//	recover adopt position claim store env    taking over
+//	recover survey adopt position claim store env  taking over
 //
 // # Non-obvious
 //

@@ -24,7 +24,7 @@ type store interface {
 	Write(rows []row, at storeMark) error
 	// At is the mark of the last Write.
 	At() storeMark
-	// Each calls fn for every row. The slices are fn's only during the call.
+	// Each calls fn for every row in the order of the keys' bytes. The slices are fn's only during the call.
 	Each(fn func(key, value []byte) error) error
 	// Discard empties the store.
 	Discard() error

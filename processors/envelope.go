@@ -69,6 +69,11 @@ func (e *Envelope) appendTail(b []byte) []byte {
 	return b
 }
 
+// AppendRow appends the value of a table record: what ParseEnvelope reads.
+func (e *Envelope) AppendRow(b, row []byte) []byte {
+	return codecs.AppendRow(b, codecs.RowHeader{Format: codecs.RowFormat, Claim: e.Claim, Applied: e.Applied}, row, e.appendTail(nil))
+}
+
 // ParseEnvelope splits a table record's value into the envelope and the machine's row. Both share memory with v.
 // Reserved records (codecs.IsReserved) have no envelope.
 func ParseEnvelope(v []byte) (Envelope, []byte, error) {

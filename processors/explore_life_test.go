@@ -127,7 +127,7 @@ func (l *life) actions(acts []action) []action {
 			act("refuse", 1)
 		}
 	case l.part != nil:
-		if l.part.open.inputs > 0 || l.part.done.Offset > l.part.written || len(l.part.ripe()) > 0 {
+		if l.part.open.inputs > 0 || l.part.done.Offset > l.part.written || l.part.anyRipe() {
 			act("flush", 0)
 		}
 		if more {

@@ -61,6 +61,13 @@ type Cutter interface {
 	Cut(row Row, out []codecs.Message) []codecs.Message
 }
 
+// Glancer is a Machine that can tell from the bytes of a header row, without decoding them, that its key is settled: it has
+// no status to repeat and must not be deleted. A take-over then looks closer only if there are parts left of it.
+type Glancer interface {
+	// Glance returns what Deadline would say of a settled row. b is what AppendBinary wrote; it is not kept.
+	Glance(b []byte) (deadline int64, settled bool)
+}
+
 // Local is a Machine whose row keys belong to the partition that an event was read from, not to the key of its record:
 // Decode sets Event.Key to a row of that partition. Its inputs are taken where they are, also those that another
 // partitioner put there. Such row keys may contain 0x00; there are no parts and no deadlines.

@@ -2,7 +2,6 @@ package processors
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -224,35 +223,4 @@ func (p *part) checkIncarnation(ctx context.Context, at position, first int64) (
 			"`quiesce topics adopt` takes it", ErrRefused, at.Topic, p.input, p.topicID)
 	}
 	return p.adopt(ctx, at, first)
-}
-
-// survey looks at every row once: what was decided under an adopted topic and is not sent yet, deadlines, deletes, and
-// the status that followers get again.
-func (p *part) survey(ctx context.Context) error {
-	var status []*output
-	err := p.st.Each(func(key, value []byte) error {
-		if codecs.IsReserved(key) {
-			return nil
-		}
-		e := &entry{key: string(key)}
-		if err := p.decode(e, value); err != nil {
-			if errors.Is(err, codecs.ErrNewFormat) {
-				return fmt.Errorf("%w: %w", ErrRefused, err)
-			}
-			return err
-		}
-		if e.Part {
-			return nil
-		}
-		p.timers.set(e.key, p.machine.Deadline(e.row))
-		p.consider(e)
-		if o := p.statusOf(e); o != nil {
-			status = append(status, o)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("survey: %w", err)
-	}
-	return p.repeatAllStatus(ctx, status)
 }

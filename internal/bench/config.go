@@ -57,6 +57,11 @@ func (c Config) WithDefaults(scenario string) Config {
 		def(&c.Batches, 500)
 		def(&c.N, c.Batches*10)
 		def(&c.K, 1)
+	case Recovery:
+		def(&c.N, 1_000_000)
+		def(&c.Active, 100_000)
+		c.Batches = c.N
+		def(&c.K, 1)
 	default:
 		def(&c.Batches, 1000)
 		def(&c.N, 1_000_000)

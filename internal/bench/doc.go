@@ -4,6 +4,7 @@
 //	latency   last completion produced -> completion event consumed
 //	ingest    many batches, K completions a record, exact
 //	hot       one batch of many tasks
+//	recovery  a controller takes over a table of collected and open batches
 //
 // ingest and hot are run four times over the same preloaded records:
 //

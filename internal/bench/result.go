@@ -27,6 +27,8 @@ type Result struct {
 	P50ms             float64 `json:"p50_ms,omitempty"`
 	P99ms             float64 `json:"p99_ms,omitempty"`
 	MaxMs             float64 `json:"max_ms,omitempty"`
+	Rows              int     `json:"rows,omitempty"` // of the table
+	SameDiskSeconds   float64 `json:"same_disk_seconds,omitempty"`
 	ChangelogBytes    int64   `json:"changelog_bytes,omitempty"`
 	ChangelogRows     int64   `json:"changelog_rows,omitempty"`
 	RowsPerS          float64 `json:"rows_per_s,omitempty"`

@@ -22,6 +22,8 @@ const (
 	Latency = "latency"
 	Ingest  = "ingest"
 	Hot     = "hot"
+
+	Recovery = "recovery"
 )
 
 // Run measures one scenario.
@@ -40,9 +42,12 @@ func Run(ctx context.Context, scenario string, cfg Config) (Result, error) {
 	if r.Broker == "" {
 		r.Broker = "embedded"
 	}
-	if scenario == Latency {
+	switch scenario {
+	case Latency:
 		err = latency(ctx, f, &r)
-	} else {
+	case Recovery:
+		err = recovery(ctx, f, &r)
+	default:
 		err = throughput(ctx, f, &r, scenario == Ingest)
 	}
 	if err != nil {

@@ -16,6 +16,7 @@ func (a *app) benchCommand() *cobra.Command {
 		a.scenario(bench.Latency, "Last completion produced to completion event consumed", "quiesce bench latency --batches 500"),
 		a.scenario(bench.Ingest, "Many batches, k completions a record, exact", "quiesce bench ingest --n 2000000 --batches 2000 --k 1"),
 		a.benchAll(),
+		a.scenario(bench.Recovery, "Take over a table of n collected and active open batches", "quiesce bench recovery --n 1000000 --active 100000"),
 		a.scenario(bench.Hot, "One batch of many tasks", "quiesce bench hot --n 10000000 --k 100 --order random --json"))
 }
 

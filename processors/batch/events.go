@@ -82,8 +82,8 @@ func (s *step) announce(before mark) {
 	if s.r.mark() == before || s.r.run == nil {
 		return
 	}
-	if m, ok := s.m.Status(s.r, false); ok || s.r.run.Start != nil {
-		s.out = append(s.out, m)
+	if s.r.run.Start != nil {
+		s.out = append(s.out, s.r.status(false))
 	}
 }
 
@@ -94,11 +94,18 @@ func (m *Machine) Status(row codecs.Row, quarantined bool) (codecs.Message, bool
 		return codecs.Message{Topic: codecs.TopicStatus, Key: r.Batch, Type: codecs.TypeBatchStatus,
 			Data: &codecs.BatchStatus{Quarantined: quarantined}}, quarantined
 	}
+	open := r.run.open() != nil && r.run.Start != nil
+	if !open && !quarantined {
+		return codecs.Message{}, false // a take-over asks for every row
+	}
+	return r.status(quarantined), true
+}
+
+func (r *Row) status(quarantined bool) codecs.Message {
 	l := r.run
 	d := &codecs.BatchStatus{Run: l.Run, State: l.State, Paused: l.Paused, Policy: l.Policy, Deadlines: l.Deadlines,
 		Round: l.round(), Topology: l.Start.GetTopology(), Quarantined: quarantined, Mode: l.Start.GetMode()}
-	return codecs.Message{Topic: codecs.TopicStatus, Key: r.Batch, Type: codecs.TypeBatchStatus, Data: clone(d)},
-		quarantined || l.open() != nil && l.Start != nil
+	return codecs.Message{Topic: codecs.TopicStatus, Key: r.Batch, Type: codecs.TypeBatchStatus, Data: clone(d)}
 }
 
 // pending collects indexes of one feeder and outcome for the next cut.

@@ -36,6 +36,7 @@ func FuzzLoadRow(f *testing.F) {
 	f.Add([]byte{})
 	m := New(Config{})
 	f.Fuzz(func(t *testing.T, b []byte) {
+		glanced(t, m, b)
 		row, err := m.LoadRow("b", b)
 		if err != nil {
 			return

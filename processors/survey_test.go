@@ -1,0 +1,87 @@
+package processors
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/quiesce/quiesce/codecs"
+)
+
+// marking is a tally whose collected rows stay as markers, for ever.
+type marking struct {
+	tally
+	loads map[string]int // of LoadRow, by key
+}
+
+func newMarking() *marking { return &marking{loads: map[string]int{}} }
+
+func (m *marking) LoadRow(key string, b []byte) (Row, error) {
+	m.loads[key]++
+	return m.tally.LoadRow(key, b)
+}
+
+func (m *marking) Collect(row Row) ([]string, bool) {
+	parts, _ := m.tally.Collect(row)
+	return parts, false
+}
+
+// glancing sees markers without decoding them.
+type glancing struct{ *marking }
+
+func (g glancing) Glance(b []byte) (deadline int64, settled bool) {
+	var r tallyRow
+	return r.Deadline, bytes.Contains(b, []byte(`"Gone":true`)) && json.Unmarshal(b, &r) == nil
+}
+
+// TestSurveyKeepsWhatIsLeftToDelete: an owner that dies while it deletes the parts of a marker leaves the rest to the next
+// one; once all are gone, a marker costs a take-over nothing.
+func TestSurveyKeepsWhatIsLeftToDelete(t *testing.T) {
+	for name, machine := range map[string]func(*marking) Machine{
+		"decodes": func(m *marking) Machine { return m },
+		"glances": func(m *marking) Machine { return glancing{m} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(1)
+			own := func(disk *memory) (*part, *marking) {
+				m := newMarking()
+				p, err := w.own(w.live(), disk, machine(m), nil, rules{})
+				require.NoError(t, err)
+				require.NoError(t, w.feed(p, 1<<30))
+				return p, m
+			}
+			w.report("a", 1, 100, 200)
+			w.report("k", 1, 100, 200)
+			w.seal("a", 9)
+			w.command("k", "collect")
+			disk := newMemory()
+			p, _ := own(disk)
+			require.NoError(t, flushNow(p)) // the marker is durable, no part is deleted
+			left := func(key string) (n int) {
+				rows, err := w.table(wTable)
+				require.NoError(t, err)
+				for k := range rows {
+					if id, _, _, ok := codecs.SplitChunkKey(k); ok && id == key {
+						n++
+					}
+				}
+				return n
+			}
+			require.Equal(t, 3, left("k"))
+
+			p, m := own(disk.copy())
+			require.Len(t, p.collect, 1)
+			require.Positive(t, m.loads["k"])
+			require.NoError(t, settle(p))
+			require.Zero(t, left("k"))
+			require.Equal(t, 3, left("a"))
+
+			p, m = own(newMemory())
+			require.Empty(t, p.collect)
+			require.Equal(t, name == "decodes", m.loads["k"] > 0)
+			require.Positive(t, m.loads["a"])
+		})
+	}
+}
