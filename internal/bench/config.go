@@ -62,6 +62,11 @@ func (c Config) WithDefaults(scenario string) Config {
 		def(&c.Active, 100_000)
 		c.Batches = c.N
 		def(&c.K, 1)
+	case Fanout:
+		def(&c.N, 100_000)
+		def(&c.Batches, 10)
+		def(&c.K, 1)
+		def(&c.Active, 1)
 	default:
 		def(&c.Batches, 1000)
 		def(&c.N, 1_000_000)

@@ -5,6 +5,7 @@
 //	ingest    many batches, K completions a record, exact
 //	hot       one batch of many tasks
 //	recovery  a controller takes over a table of collected and open batches
+//	fanout    jobs of sub-jobs that do nothing: request, split, queue, workers, completion event
 //
 // ingest and hot are run four times over the same preloaded records:
 //

@@ -91,17 +91,22 @@ func (p *probe) batch(ctx context.Context, id string, n int) (time.Duration, err
 	if err := p.client.ProduceSync(ctx, recs[:last]...).FirstErr(); err != nil {
 		return 0, err
 	}
-	if err := p.await(ctx, func(r *kgo.Record) bool { return eventType(r) == codecs.TypeBatchSealed }, id); err != nil {
+	if err := p.awaitBatch(ctx, id, func(r *kgo.Record) bool { return eventType(r) == codecs.TypeBatchSealed }); err != nil {
 		return 0, err
 	}
 	begin := time.Now()
 	p.client.Produce(ctx, recs[last], nil)
-	err := p.await(ctx, func(r *kgo.Record) bool { return terminal(eventID(r)) }, id)
+	err := p.awaitBatch(ctx, id, func(r *kgo.Record) bool { return terminal(eventID(r)) })
 	return time.Since(begin), err
 }
 
-// await reads events until the wanted one of the batch.
-func (p *probe) await(ctx context.Context, want func(*kgo.Record) bool, id string) error {
+// awaitBatch reads events until the wanted one of the batch.
+func (p *probe) awaitBatch(ctx context.Context, id string, want func(*kgo.Record) bool) error {
+	return p.await(ctx, func(r *kgo.Record) bool { return string(r.Key) == id && want(r) })
+}
+
+// await reads events until the wanted one.
+func (p *probe) await(ctx context.Context, want func(*kgo.Record) bool) error {
 	for {
 		fetches := p.client.PollFetches(ctx)
 		if err := fetches.Err0(); err != nil {
@@ -109,7 +114,7 @@ func (p *probe) await(ctx context.Context, want func(*kgo.Record) bool, id strin
 		}
 		found := false
 		fetches.EachRecord(func(r *kgo.Record) {
-			found = found || string(r.Key) == id && want(r)
+			found = found || want(r)
 		})
 		if found {
 			return nil

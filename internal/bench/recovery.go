@@ -15,6 +15,12 @@ import (
 	"github.com/quiesce/quiesce/processors/batch"
 )
 
+// RecoveryFigures are those of one scenario alone.
+type RecoveryFigures struct {
+	Rows            int     `json:"rows"`              // of the table
+	SameDiskSeconds float64 `json:"same_disk_seconds"` // seconds is with an empty disk
+}
+
 // recovery takes over a table of collected and open batches, on an empty disk, and again after a clean stop on the same
 // one. Each time a batch must complete afterwards.
 func recovery(ctx context.Context, f *field, r *Result) error {
@@ -27,7 +33,7 @@ func recovery(ctx context.Context, f *field, r *Result) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r.Rows = rows
+	r.RecoveryFigures = &RecoveryFigures{Rows: rows}
 	for i, took := range []*float64{&r.Seconds, &r.SameDiskSeconds} {
 		m, err := quiet(func() (measure, error) {
 			return f.takeOver(ctx, dir, func(ctx context.Context) error { return f.complete(ctx, filledID(i, true)) })
@@ -98,7 +104,7 @@ func (f *field) complete(ctx context.Context, id string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := p.await(ctx, func(r *kgo.Record) bool { return terminal(eventID(r)) }, id); err != nil {
+	if err := p.awaitBatch(ctx, id, func(r *kgo.Record) bool { return terminal(eventID(r)) }); err != nil {
 		return fmt.Errorf("%s did not complete after the take-over: %w", id, err)
 	}
 	return nil

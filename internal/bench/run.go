@@ -24,6 +24,7 @@ const (
 	Hot     = "hot"
 
 	Recovery = "recovery"
+	Fanout   = "fanout"
 )
 
 // Run measures one scenario.
@@ -47,6 +48,8 @@ func Run(ctx context.Context, scenario string, cfg Config) (Result, error) {
 		err = latency(ctx, f, &r)
 	case Recovery:
 		err = recovery(ctx, f, &r)
+	case Fanout:
+		err = fanout(ctx, f, &r)
 	default:
 		err = throughput(ctx, f, &r, scenario == Ingest)
 	}
@@ -96,7 +99,7 @@ func prepare(ctx context.Context, cfg Config) (f *field, done func(), err error)
 
 // specs are the deployment's topics and those of the plain contender.
 func (f *field) specs() []topology.Spec {
-	specs := topology.Settings{Prefix: f.prefix, Partitions: f.cfg.Partitions}.System()
+	specs := topology.Settings{Prefix: f.prefix, Partitions: f.cfg.Partitions, Queues: fanoutQueues()}.System()
 	return append(specs,
 		topology.Spec{Name: f.topic(plainGroup + "-events"), Partitions: f.cfg.Partitions, Replication: -1},
 		topology.Spec{Name: f.topic(plainGroup) + "-table", Partitions: f.cfg.Partitions, Replication: -1,
@@ -108,11 +111,15 @@ func throughput(ctx context.Context, f *field, r *Result, withPlain bool) error 
 	if err := f.preload(ctx); err != nil {
 		return err
 	}
-	q, err := quiet(func() (measure, error) { return quiesce(ctx, f) })
+	q, err := quiet(func() (measure, error) {
+		most := peak()
+		m, err := quiesce(ctx, f)
+		r.RSSMiB = most()
+		return m, err
+	})
 	if err != nil {
 		return err
 	}
-	r.RSSMiB = rss()
 	r.Seconds, r.ForeignCPUPercent = round(q.seconds), q.foreign
 	r.CompletionsPerS = round(float64(f.cfg.N) / q.seconds)
 	r.CPUPerMillion = round(q.cpu.Seconds() / float64(f.cfg.N) * 1e6)
