@@ -22,26 +22,27 @@ const (
 	envPrefix  = "QUIESCE_"
 )
 
-// sections are keys of the configuration file that are no flags.
-var sections = map[string]bool{"notify": true}
-
 // settle gives every flag of cmd that is not on the command line its value from the environment or, weaker, from the
-// configuration file.
-func settle(cmd *cobra.Command, path string) error {
+// configuration file. What the file has beside flags is returned.
+func settle(cmd *cobra.Command, path string) (*sections, error) {
 	if path == "" {
 		path = os.Getenv(envPrefix + "CONFIG")
 	}
 	files := koanf.New("\x00")
+	rest := &sections{}
 	found, err := configFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if found != "" {
 		if err := files.Load(file.Provider(found), yaml.Parser()); err != nil {
-			return fmt.Errorf("configuration %s: %w", found, err)
+			return nil, fmt.Errorf("configuration %s: %w", found, err)
 		}
 		if err := unknownKeys(cmd.Root(), files); err != nil {
-			return fmt.Errorf("configuration %s: %w", found, err)
+			return nil, fmt.Errorf("configuration %s: %w", found, err)
+		}
+		if rest, err = readSections(files.Raw()); err != nil {
+			return nil, fmt.Errorf("configuration %s: %w", found, err)
 		}
 	}
 	environ := koanf.New("\x00")
@@ -52,7 +53,7 @@ func settle(cmd *cobra.Command, path string) error {
 		return strings.ToLower(strings.TrimPrefix(k, envPrefix)), v
 	}}), nil)
 	if err != nil {
-		return fmt.Errorf("environment: %w", err)
+		return nil, fmt.Errorf("environment: %w", err)
 	}
 	var first error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -67,7 +68,7 @@ func settle(cmd *cobra.Command, path string) error {
 			first = set(f, files, key, found+": "+key)
 		}
 	})
-	return first
+	return rest, first
 }
 
 func set(f *pflag.Flag, k *koanf.Koanf, key, where string) error {
@@ -118,7 +119,7 @@ func unknownKeys(root *cobra.Command, k *koanf.Koanf) error {
 	walk(root)
 	var bad []string
 	for key := range k.Raw() {
-		if !known[key] && !sections[key] {
+		if !known[key] && !isSection(key) {
 			bad = append(bad, key)
 		}
 	}

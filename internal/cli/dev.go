@@ -19,14 +19,15 @@ func (a *app) devCommand() *cobra.Command {
 		Short: "One process: embedded broker, all roles, sidecar with dashboard",
 		Long: `One process with everything, until interrupted: an embedded broker that any Kafka client can connect to, all roles, and
 the sidecar with its dashboard. Without --data-dir nothing is kept.`,
-		Example: "  quiesce dev --topology pipeline.yaml --data-dir ./quiesce-data",
-		Args:    args(cobra.NoArgs),
+		Example: `  quiesce dev --topology pipeline.yaml --data-dir ./quiesce-data
+  quiesce dev --jobs invoices.yaml`,
+		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			topologies, err := s.load(cmd)
+			cfg, err := s.config(cmd, a)
 			if err != nil {
 				return err
 			}
-			cfg := node.Config{Prefix: prefix, Topologies: topologies, Partitions: s.partitions, Listen: s.listen, Token: s.token, Log: a.log}
+			cfg.Prefix, cfg.DataDir = prefix, ""
 			b := broker.Config{Listen: brokerListen, Log: a.log}
 			if s.dataDir != "" {
 				b.DataDir, cfg.DataDir = filepath.Join(s.dataDir, "broker"), filepath.Join(s.dataDir, "tables")
@@ -37,7 +38,7 @@ the sidecar with its dashboard. Without --data-dir nothing is kept.`,
 			return a.dev(cmd, b, cfg)
 		},
 	}
-	s.flags(cmd)
+	s.flags(cmd, 16)
 	f := cmd.Flags()
 	f.StringVar(&brokerListen, "broker-listen", "127.0.0.1:9092", "address of the embedded broker")
 	f.StringVar(&prefix, "prefix", codecs.DefaultPrefix, "name of the deployment")

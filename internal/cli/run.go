@@ -19,6 +19,7 @@ type app struct {
 	json     bool
 	verbose  bool
 	config   string
+	sections *sections // of the configuration file
 	log      *slog.Logger
 }
 
@@ -74,7 +75,8 @@ func newRoot(a *app) *cobra.Command {
 		return &exitError{code: ExitUsage, err: err, help: cmd.CommandPath()}
 	})
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		if err := settle(cmd, a.config); err != nil {
+		var err error
+		if a.sections, err = settle(cmd, a.config); err != nil {
 			return &exitError{code: ExitUsage, err: err, help: cmd.CommandPath()}
 		}
 		level := slog.LevelWarn

@@ -6,11 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quiesce/quiesce/internal/node"
-	"github.com/quiesce/quiesce/topology"
 )
 
 // nodeSettings are what commands that run roles share.
 type nodeSettings struct {
+	jobs        jobSettings
 	topologies  []string
 	partitions  int32
 	replication int16
@@ -19,7 +19,9 @@ type nodeSettings struct {
 	token       string
 }
 
-func (s *nodeSettings) flags(cmd *cobra.Command) {
+// flags gives cmd the flags; queues get queuePartitions unless that is said.
+func (s *nodeSettings) flags(cmd *cobra.Command, queuePartitions int32) {
+	s.jobs.flags(cmd, queuePartitions)
 	f := cmd.Flags()
 	f.StringSliceVar(&s.topologies, "topology", nil, "topology files: their topics are created, the sidecar explains them")
 	f.Int32Var(&s.partitions, "partitions", 0, "partitions of the deployment's own topics where they have to be created (default 8)")
@@ -28,17 +30,24 @@ func (s *nodeSettings) flags(cmd *cobra.Command) {
 	f.StringVar(&s.token, "token", "", "token of the sidecar; needed when it listens beyond this machine (better: QUIESCE_TOKEN)")
 }
 
-// load reads the topology files.
-func (s *nodeSettings) load(cmd *cobra.Command) ([]*topology.Topology, error) {
-	var out []*topology.Topology
+// config makes the part of a node's configuration that all of them share.
+func (s *nodeSettings) config(cmd *cobra.Command, a *app) (node.Config, error) {
+	cfg := node.Config{Partitions: s.partitions, Replication: s.replication, DataDir: s.dataDir, HTTP: node.HTTP{Listen: s.listen, Token: s.token}, Log: a.log}
 	for _, name := range s.topologies {
 		t, err := loadTopology(cmd, name, "")
 		if err != nil {
-			return nil, err
+			return cfg, err
 		}
-		out = append(out, t)
+		cfg.Topologies = append(cfg.Topologies, t)
 	}
-	return out, nil
+	var err error
+	if cfg.Jobs, err = s.jobs.load(cmd); err != nil {
+		return cfg, err
+	}
+	if cfg.Notify, err = a.sections.notify(); err != nil {
+		return cfg, usage(cmd, "configuration: %w", err)
+	}
+	return cfg, nil
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -51,19 +60,19 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run roles of a deployment against Kafka",
 		Long: `Run roles of a deployment against Kafka, until interrupted. At start the topics are created where they are missing and
 verified where they exist; one that breaks a guarantee is an error, never altered.`,
-		Example: "  quiesce run --roles controller,sidecar --bootstrap-server kafka-1:9092 --topology pipeline.yaml",
-		Args:    args(cobra.NoArgs),
+		Example: `  quiesce run --roles controller,sidecar --bootstrap-server kafka-1:9092 --topology pipeline.yaml
+  quiesce run --bootstrap-server kafka-1:9092 --jobs invoices.yaml,nightly.yaml`,
+		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.validate(cmd); err != nil {
 				return err
 			}
-			topologies, err := s.load(cmd)
+			cfg, err := s.config(cmd, a)
 			if err != nil {
 				return err
 			}
-			cfg := node.Config{Bootstrap: c.bootstrap, Prefix: c.prefix, Roles: roles, Topologies: topologies, Partitions: s.partitions,
-				Replication: s.replication, DataDir: s.dataDir, InstanceID: instance, Listen: s.listen, Token: s.token,
-				Security: c.security(), Client: c.auth(), Log: a.log}
+			cfg.Bootstrap, cfg.Prefix, cfg.Roles, cfg.InstanceID = c.bootstrap, c.prefix, roles, instance
+			cfg.Security, cfg.Client = c.security(), c.auth()
 			if err := cfg.WithDefaults().Validate(); err != nil {
 				return usage(cmd, "%w", err)
 			}
@@ -71,7 +80,7 @@ verified where they exist; one that breaks a guarantee is an error, never altere
 		},
 	}
 	c.flags(cmd)
-	s.flags(cmd)
+	s.flags(cmd, 128)
 	f := cmd.Flags()
 	f.StringSliceVar(&roles, "roles", node.Roles(), "what this process does: "+strings.Join(node.Roles(), ", "))
 	f.StringVar(&s.dataDir, "data-dir", "", "local copies of tables; losing them costs a recovery (default: the user's state folder)")

@@ -24,6 +24,7 @@ func (a *app) topicsCommand() *cobra.Command {
 // topicSettings are what the commands on topics share.
 type topicSettings struct {
 	connection
+	jobs        jobSettings
 	topologies  []string
 	partitions  int32
 	replication int16
@@ -32,6 +33,7 @@ type topicSettings struct {
 
 func (s *topicSettings) flags(cmd *cobra.Command) {
 	s.connection.flags(cmd)
+	s.jobs.queueFlags(cmd, 128)
 	f := cmd.Flags()
 	f.StringSliceVar(&s.topologies, "topology", nil, "topology files whose topics belong to the deployment")
 	f.Int32Var(&s.partitions, "partitions", 0, "partitions of the deployment's own topics (default 8; it can never change)")
@@ -65,6 +67,11 @@ func (s *topicSettings) with(cmd *cobra.Command, fn func(context.Context, *topic
 // specs are the deployment's own topics and those of the topologies.
 func (s *topicSettings) specs(cmd *cobra.Command) (topology.Settings, []*topology.Topology, []topology.Spec, error) {
 	settings := topology.Settings{Prefix: s.prefix, Partitions: s.partitions, Replication: s.replication}
+	jobs, err := s.jobs.load(cmd)
+	if err != nil {
+		return settings, nil, nil, err
+	}
+	settings.Queues = jobs.AllQueues()
 	var loaded []*topology.Topology
 	for _, name := range s.topologies {
 		t, err := loadTopology(cmd, name, "")

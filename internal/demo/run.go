@@ -91,8 +91,8 @@ func (d *deployment) start(ctx context.Context) (err error) {
 	if d.broker, err = broker.Start(broker.Config{Log: d.cfg.Log}); err != nil {
 		return err
 	}
-	d.node, err = node.Start(ctx, node.Config{Bootstrap: []string{d.broker.Bootstrap()}, Topologies: []*topology.Topology{d.topo},
-		Partitions: d.cfg.Partitions, Listen: d.cfg.Listen, DataDir: filepath.Join(d.cfg.Dir, "controller"), Log: d.cfg.Log})
+	d.node, err = node.Start(ctx, node.Config{Roles: []string{node.RoleController, node.RoleSidecar}, Bootstrap: []string{d.broker.Bootstrap()}, Topologies: []*topology.Topology{d.topo},
+		Partitions: d.cfg.Partitions, HTTP: node.HTTP{Listen: d.cfg.Listen}, DataDir: filepath.Join(d.cfg.Dir, "controller"), Log: d.cfg.Log})
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quiesce/quiesce/internal/topics"
-	"github.com/quiesce/quiesce/processors"
-	"github.com/quiesce/quiesce/processors/batch"
 )
 
 // Node is a process that runs roles of a deployment.
@@ -65,26 +63,14 @@ func applyTopics(ctx context.Context, cfg Config) error {
 }
 
 func (n *Node) start(ctx context.Context) error {
-	if slices.Contains(n.cfg.Roles, RoleController) {
-		if err := n.startController(ctx); err != nil {
-			return err
+	for _, s := range n.starters() {
+		if err := s.start(ctx); err != nil {
+			return fmt.Errorf("%s: %w", s.role, err)
 		}
 	}
-	if slices.Contains(n.cfg.Roles, RoleSidecar) {
-		return n.startSidecar(ctx)
+	for _, w := range n.cfg.Workers {
+		n.startWorker(ctx, w)
 	}
-	return nil
-}
-
-func (n *Node) startController(ctx context.Context) error {
-	p, err := processors.New(processors.Config{
-		Bootstrap: n.cfg.Bootstrap, Prefix: n.cfg.Prefix, Machine: batch.New(batch.Config{}), DataDir: n.cfg.DataDir, InstanceID: n.cfg.InstanceID,
-		Logger: n.cfg.Log, Registerer: n.registry, Security: n.cfg.Security,
-	})
-	if err != nil {
-		return err
-	}
-	n.run("controller", func() error { return p.Run(ctx) })
 	return nil
 }
 

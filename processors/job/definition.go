@@ -65,6 +65,19 @@ func validStep(st *codecs.StepSpec) error {
 	return validPolicy(f.Policy)
 }
 
+// knownQueues refuses a queue that does not exist: a task for it could be sent to nobody, and would hold up every other
+// job of its partition.
+func (m *Machine) knownQueues(t *codecs.JobType) error {
+	for _, st := range t.Steps {
+		for _, q := range []string{st.Task.GetQueue(), st.FanOut.GetSplit(), st.FanOut.GetQueue()} {
+			if q != "" && m.queues != nil && !m.queues[q] {
+				return fmt.Errorf("/steps/%s: no queue %q in this deployment", st.Name, q)
+			}
+		}
+	}
+	return nil
+}
+
 // validPolicy checks a failure policy's words; the controller judges by it.
 func validPolicy(p *codecs.Policy) error {
 	switch p.GetKind() {

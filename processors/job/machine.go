@@ -26,6 +26,7 @@ const (
 // Config of the machine. It is part of what a row's life depends on: every instance of a deployment uses the same.
 type Config struct {
 	Types       []*codecs.JobType // known definitions; a request may bring its own
+	Queues      []string          // that exist; a definition that names another is refused. Default nil: all do
 	MaxPerCust  int               // jobs of a customer that run at once; 0 = no limit (default). Needs key: customer
 	RetentionMs int64             // from the end of a job to its collection; default 7 days
 }
@@ -33,6 +34,7 @@ type Config struct {
 // Machine implements the runtime's contract for the workflow group.
 type Machine struct {
 	types     map[string]*codecs.JobType // by name@version and by name (highest)
+	queues    map[string]bool            // nil = all exist
 	perCust   int
 	retention int64
 }
@@ -42,6 +44,12 @@ func New(cfg Config) (*Machine, error) {
 	m := &Machine{types: map[string]*codecs.JobType{}, perCust: cfg.MaxPerCust, retention: cfg.RetentionMs}
 	if m.retention == 0 {
 		m.retention = DefaultRetention
+	}
+	if cfg.Queues != nil {
+		m.queues = map[string]bool{}
+		for _, q := range cfg.Queues {
+			m.queues[q] = true
+		}
 	}
 	for _, t := range cfg.Types {
 		if err := validType(t); err != nil {

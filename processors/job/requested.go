@@ -71,6 +71,9 @@ func (m *Machine) definition(d *codecs.JobRequested) (*codecs.JobType, error) {
 		if err := validType(def); err != nil {
 			return nil, fmt.Errorf("/definition: %w", err)
 		}
+		if err := m.knownQueues(def); err != nil {
+			return nil, fmt.Errorf("/definition: %w", err)
+		}
 		return def, nil
 	}
 	k := d.Type
