@@ -37,6 +37,7 @@ type Deployment struct {
 	Dispatched *dispatcher.Counters
 
 	cfg   Config
+	hosts map[string]*host // by role
 	group *errgroup.Group
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -54,11 +55,13 @@ func Start(ctx context.Context, cfg Config) (*Deployment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)
 	}
-	d := &Deployment{Log: NewLog(cfg.Ack), Tasks: queue.NewMemory(), Dispatched: &dispatcher.Counters{}, cfg: cfg}
+	d := &Deployment{Log: NewLog(cfg.Ack), Tasks: queue.NewMemory(), Dispatched: &dispatcher.Counters{}, cfg: cfg, hosts: map[string]*host{}}
 	ctx, d.stop = context.WithCancel(ctx)
 	d.group, d.ctx = errgroup.WithContext(ctx)
 	for _, m := range []processors.Machine{jobs, batch.New(cfg.Batch)} {
-		d.group.Go(func() error { return newHost(m, d.Log, Prefix).run(d.ctx) })
+		h := newHost(m, d.Log, Prefix)
+		d.hosts[m.Role()] = h
+		d.group.Go(func() error { return h.run(d.ctx) })
 	}
 	d.group.Go(d.dispatch)
 	for _, name := range queues(cfg.Types) {
@@ -94,6 +97,18 @@ func queues(types []*codecs.JobType) []string {
 		}
 	}
 	return names
+}
+
+// Look calls fn with the row of a role's key, where there is one; nobody changes it meanwhile.
+func (d *Deployment) Look(role, key string, fn func(codecs.Row)) bool {
+	h := d.hosts[role]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	row, ok := h.heads[key]
+	if ok {
+		fn(row)
+	}
+	return ok
 }
 
 // Send writes an event to one of the deployment's topics (its logical name).

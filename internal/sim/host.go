@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/quiesce/quiesce/codecs"
@@ -19,6 +20,8 @@ type host struct {
 	parts   map[string]codecs.Row
 	timers  map[string]*timer
 	ev      codecs.Event
+
+	mu sync.Mutex // heads and what they point to
 }
 
 // timer nudges a row at its deadline, and again as long as it has the same one.
@@ -45,6 +48,8 @@ func (h *host) run(ctx context.Context) error {
 // accept takes one record. Here a record that cannot be read, or a row beyond its bound, is an error: nothing in a
 // simulation sends one.
 func (h *host) accept(rec *codecs.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if err := h.machine.Decode(rec, &h.ev); err != nil {
 		return fmt.Errorf("%s: offset %d: %w", h.machine.Role(), rec.Offset, err)
 	}

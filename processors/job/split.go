@@ -64,11 +64,14 @@ func (s *step) openBatch(i int, d *codecs.SplitProposed) {
 	start := &codecs.BatchStart{
 		Run: st.Run, Mode: "ledger", Policy: f.Policy, OnDeadline: f.OnDeadline, Labels: r.Labels,
 		Owner:     &codecs.Owner{Job: r.Job, Step: spec.Name, Key: r.Key, Type: r.Definition.Name},
-		MaxTotal:  max(f.MaxTotal, d.Total),
+		MaxTotal:  f.MaxTotal,
 		Retention: s.m.retentionOf(r), OpenChildren: f.OpenChildren, Window: f.Window, Queue: f.Queue,
 		Deadlines: &codecs.Deadlines{NoProgressFor: f.NoProgressFor},
 		Task: &codecs.TaskTemplate{Job: r.Job, Step: spec.Name, JobKey: r.Key, JobType: r.Definition.Name,
 			Customer: r.Customer, Priority: r.Priority, Retry: f.Retry, AttemptTimeout: f.AttemptTimeout},
+	}
+	if !f.OpenChildren { // nothing is added to what was listed
+		start.MaxTotal = max(f.MaxTotal, d.Total)
 	}
 	if f.CompleteBy > 0 {
 		start.Deadlines.CompleteBy = st.StartedAt + f.CompleteBy
