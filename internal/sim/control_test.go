@@ -41,7 +41,7 @@ func TestCancel(t *testing.T) {
 		require.Equal(t, 1, w.count(codecs.TypeJobCancelled, "j"))
 		require.Equal(t, 1, w.count(codecs.TypeBatchCancelled, "j.s2"))
 		require.Equal(t, 1, w.count(codecs.TypeBatchDrained, "j.s2"), "and it is said when nothing runs any more")
-		require.Empty(t, w.inputs, "s3 does not run")
+		require.Empty(t, w.s3Inputs(), "s3 does not run")
 	})
 }
 
@@ -64,12 +64,12 @@ func TestPauseAndResume(t *testing.T) {
 		w.pass(time.Hour)
 		require.Equal(t, uint32(100), w.batch("j.s2").Counts.Ok)
 		require.Zero(t, w.count(codecs.TypeJobCompleted, "j"), "complete, but paused")
-		require.Empty(t, w.inputs)
+		require.Empty(t, w.s3Inputs())
 		w.command("r3", "resume", nil)
 		w.seen(time.Minute, codecs.TypeJobCompleted, "j")
 		_, most := w.started()
 		require.Equal(t, 1, most)
-		require.Len(t, w.inputs, 1)
+		require.Len(t, w.s3Inputs(), 1)
 	})
 }
 
@@ -103,10 +103,7 @@ func TestRedrive(t *testing.T) {
 		require.Equal(t, uint32(2), s.Round)
 		require.Equal(t, uint32(101), s.Counts.Ok)
 		require.Equal(t, int32(1), splits.Load(), "the list is the recorded one")
-		again := 0
-		for _, n := range w.starts {
-			again += n - 1
-		}
+		again := w.startedAgain()
 		require.LessOrEqual(t, again, 101-int(ok), "what was ok does not run again")
 		require.Positive(t, again)
 		w.command("r3", "redrive", nil)

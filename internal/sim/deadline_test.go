@@ -20,11 +20,10 @@ func TestCloseOnDeadline(t *testing.T) {
 	inWorld(t, o, func(t *testing.T, w *world) {
 		start := time.Now()
 		w.request("j")
-		ev := w.seen(time.Hour, codecs.TypeStepStarted, "j")
-		w.within(time.Hour, "s3 starts", func() bool { return len(w.inputs) == 1 })
+		w.within(time.Hour, "s3 starts", func() bool { return len(w.s3Inputs()) == 1 })
 		require.InDelta(t, 150, time.Since(start).Seconds(), 1, "judged when it is due")
-		require.Contains(t, w.inputs[0], `"ok":20`)
-		require.Contains(t, w.inputs[0], `"timed_out":10`)
+		require.Contains(t, w.s3Inputs()[0], `"ok":20`)
+		require.Contains(t, w.s3Inputs()[0], `"timed_out":10`)
 		require.Equal(t, 10, w.busy(), "the last ten run on")
 		closed := w.batch("j.s2")
 		require.Equal(t, codecs.State_completed_with_failures, closed.State)
@@ -39,10 +38,10 @@ func TestCloseOnDeadline(t *testing.T) {
 		require.Positive(t, w.count(codecs.TypeBatchLate, "j.s2"), "and it is told")
 		require.Equal(t, 1, w.count(codecs.TypeBatchCompletedWithFailures, "j.s2"))
 
-		ev = w.seen(2*time.Hour, codecs.TypeJobCompleted, "j")
+		ev := w.seen(2*time.Hour, codecs.TypeJobCompleted, "j")
 		require.Equal(t, codecs.JobState_completed_with_failures, ev.Data.(*codecs.JobEvent).State)
 		require.Equal(t, 1, w.count(codecs.TypeJobCompleted, "j"))
-		require.Len(t, w.inputs, 1)
+		require.Len(t, w.s3Inputs(), 1)
 	})
 }
 
@@ -99,8 +98,8 @@ func TestAttemptTimeout(t *testing.T) {
 		s := w.batch("j.s2")
 		require.Equal(t, uint32(19), s.Counts.Ok)
 		require.Equal(t, uint32(1), s.Counts.TimedOut)
-		require.Equal(t, 3, w.starts["j.s2/7"])
-		require.Equal(t, 3, w.starts["j.s2/8"])
-		require.Equal(t, 1, w.starts["j.s2/19"])
+		require.Equal(t, 3, w.startsOf("j.s2/7"))
+		require.Equal(t, 3, w.startsOf("j.s2/8"))
+		require.Equal(t, 1, w.startsOf("j.s2/19"))
 	})
 }

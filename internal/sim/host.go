@@ -21,7 +21,7 @@ type host struct {
 	timers  map[string]*timer
 	ev      codecs.Event
 
-	mu sync.Mutex // heads and what they point to
+	mu sync.Mutex // rows and timers
 }
 
 // timer nudges a row at its deadline, and again as long as it has the same one.
@@ -38,9 +38,12 @@ func newHost(m processors.Machine, log *Log, prefix string) *host {
 
 func (h *host) run(ctx context.Context) error {
 	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		for _, t := range h.timers {
 			t.Stop()
 		}
+		clear(h.timers)
 	}()
 	return h.log.follow(ctx, codecs.Topic(h.prefix, h.machine.Input()), h.accept)
 }
@@ -129,7 +132,11 @@ func (h *host) schedule(key string, deadline int64) {
 			panic(err) // a nudge has nothing that does not encode
 		}
 		h.log.Add(&rec)
-		t.Reset(again)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.timers[key] == t { // else it was replaced meanwhile
+			t.Reset(again)
+		}
 	})
 	h.timers[key] = t
 }

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,10 +27,10 @@ type world struct {
 	mu      sync.Mutex
 	counts  map[eventOf]int           // events so far
 	last    map[eventOf]*codecs.Event // the last one of them
-	starts  map[string]int // of sub-jobs: "<batch>/<index>"
-	running int            // sub-jobs right now
-	most    int            // the most at once
-	inputs  []string       // of s3
+	starts  map[string]int            // of sub-jobs: "<batch>/<index>"
+	running int                       // sub-jobs right now
+	most    int                       // the most at once
+	inputs  []string                  // of s3
 }
 
 type eventOf struct{ kind, key string }
@@ -38,7 +39,7 @@ type eventOf struct{ kind, key string }
 type outline struct {
 	step     *codecs.FanOutSpec // default: an empty one
 	jobBy    time.Duration      // complete_by of the job
-	tasks    int            // of the fan-out
+	tasks    int                // of the fan-out
 	splitter worker.Splitter
 	lasts    time.Duration  // a sub-job; default 1 min
 	handler  worker.Handler // of a sub-job, after that. Default ok
@@ -227,4 +228,28 @@ func (w *world) peak() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.most
+}
+
+func (w *world) startsOf(task string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.starts[task]
+}
+
+// startedAgain is the number of starts that were not the first of a sub-job.
+func (w *world) startedAgain() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	again := 0
+	for _, n := range w.starts {
+		again += n - 1
+	}
+	return again
+}
+
+// s3Inputs is what s3 was given, so far.
+func (w *world) s3Inputs() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.inputs)
 }

@@ -59,7 +59,7 @@ func TestSplitters(t *testing.T) {
 					require.Equal(t, uint32(n), w.batch("j.s2").Counts.Ok)
 					require.Equal(t, int32(n), right.Load())
 					require.Equal(t, 1, w.count(codecs.TypeBatchCompleted, "j.s2"))
-					require.Len(t, w.inputs, 1)
+					require.Len(t, w.s3Inputs(), 1)
 				})
 			})
 		}
@@ -179,6 +179,6 @@ func TestTasksThatAddTasks(t *testing.T) {
 		require.Equal(t, int(s.Total), n)
 		require.Equal(t, 1, most)
 		require.Zero(t, wrong.Load())
-		require.Contains(t, w.inputs[0], `"ok":150`)
+		require.Contains(t, w.s3Inputs()[0], `"ok":150`)
 	})
 }
