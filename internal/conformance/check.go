@@ -13,34 +13,57 @@ import (
 // endings are the event types that end a batch.
 var endings = []string{
 	codecs.TypeBatchCompleted, codecs.TypeBatchCompletedWithFailures, codecs.TypeBatchFailed, codecs.TypeBatchCancelled,
-	codecs.TypeBatchExpired, codecs.TypeBatchInconsistent,
+	codecs.TypeBatchExpired, codecs.TypeBatchInconsistent, codecs.TypeJobCompleted, codecs.TypeJobFailed, codecs.TypeJobCancelled,
 }
 
-// seen is what came out about one batch.
+// seen is what came out about one batch or job.
 type seen struct {
 	events      map[string]map[string]bool // type -> distinct ids
+	run         string                     // of the last batch.started
 	last        *codecs.BatchEvent         // the last one with a state
+	job         *codecs.JobEvent           // the last one of the job itself
+	steps       map[string]string          // the last state of each step of a job
+	tasks       map[string]bool            // that were given out
+	taken       int                        // of these, by the script
+	deliveries  map[string]map[string]bool // of notifications: type of the event -> distinct ids
 	deadLetters []string                   // reasons
 }
 
-func newSeen() *seen { return &seen{events: map[string]map[string]bool{}} }
+func newSeen() *seen {
+	return &seen{events: map[string]map[string]bool{}, steps: map[string]string{}, tasks: map[string]bool{}, deliveries: map[string]map[string]bool{}}
+}
+
+// count adds an id under a name.
+func count(to map[string]map[string]bool, name, id string) {
+	if to[name] == nil {
+		to[name] = map[string]bool{}
+	}
+	to[name][id] = true
+}
 
 func (s *seen) add(typ, id string, data any) {
-	ids := s.events[typ]
-	if ids == nil {
-		ids = map[string]bool{}
-		s.events[typ] = ids
-	}
-	ids[id] = true
-	if e, ok := data.(*codecs.BatchEvent); ok && e.State != 0 {
-		s.last = e
+	count(s.events, typ, id)
+	switch e := data.(type) {
+	case *codecs.BatchEvent:
+		if typ == codecs.TypeBatchStarted {
+			s.run = e.Run
+		}
+		if e.State != 0 {
+			s.last = e
+		}
+	case *codecs.JobEvent:
+		if e.Step == "" {
+			s.job = e
+		} else {
+			s.steps[e.Step] = e.StepState.String()
+		}
 	}
 }
 
 // check returns every difference, in words.
 func (e *Expectation) check(s *seen) (faults []string) {
 	fault := func(format string, v ...any) {
-		faults = append(faults, fmt.Sprintf("batch %s: "+format, append([]any{e.Batch}, v...)...))
+		faults = append(faults, fmt.Sprintf("%s: "+format, append([]any{e.Of}, v...)...))
 	}
 	for _, typ := range keys(e.Events) {
 		if got := len(s.events[typ]); got != e.Events[typ] {
@@ -60,8 +83,37 @@ func (e *Expectation) check(s *seen) (faults []string) {
 			fault("dead letter %q, want %q in it", reason, e.DeadLetter)
 		}
 	}
+	for _, typ := range keys(e.Deliveries) {
+		if got := len(s.deliveries[typ]); got != e.Deliveries[typ] {
+			fault("%d deliveries of %s, want %d", got, typ, e.Deliveries[typ])
+		}
+	}
+	if e.Tasks != nil && len(s.tasks) != *e.Tasks {
+		fault("%d tasks were given out, want %d", len(s.tasks), *e.Tasks)
+	}
+	for _, step := range keys(e.Steps) {
+		if got := s.steps[step]; got != e.Steps[step] {
+			fault("step %s is %q, want %q", step, got, e.Steps[step])
+		}
+	}
+	if s.job != nil {
+		e.checkJob(s.job, fault)
+		return faults
+	}
 	e.checkLast(s.last, fault)
 	return faults
+}
+
+func (e *Expectation) checkJob(last *codecs.JobEvent, fault func(string, ...any)) {
+	if e.State != "" && last.State.String() != e.State {
+		fault("state %s, want %s", last.State, e.State)
+	}
+	if e.Round != 0 && last.Round != e.Round {
+		fault("round %d, want %d", last.Round, e.Round)
+	}
+	if !strings.Contains(last.Reason, e.Reason) {
+		fault("reason %q, want %q in it", last.Reason, e.Reason)
+	}
 }
 
 func (e *Expectation) checkLast(last *codecs.BatchEvent, fault func(string, ...any)) {

@@ -12,7 +12,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/quiesce/quiesce/codecs"
+	"github.com/quiesce/quiesce/processors/worker"
 )
+
+// DefaultQueue is where scripts about jobs let tasks go.
+const DefaultQueue = "conformance"
 
 // Config says which deployment to talk to.
 type Config struct {
@@ -24,6 +28,20 @@ type Config struct {
 	Client []kgo.Opt
 	// Patience bounds the wait for an event that a script awaits. Default 20 s.
 	Patience time.Duration
+	// Queue takes the tasks of scripts about jobs. It exists, the workflow knows it, and nobody else works on it.
+	// Default DefaultQueue.
+	Queue string
+}
+
+// WithDefaults returns the configuration with absent fields filled in.
+func (c Config) WithDefaults() Config {
+	if c.Patience == 0 {
+		c.Patience = 20 * time.Second
+	}
+	if c.Queue == "" {
+		c.Queue = DefaultQueue
+	}
+	return c
 }
 
 // Result is the answer of one script.
@@ -31,21 +49,23 @@ type Result struct {
 	ID     string   `json:"id"`
 	Title  string   `json:"title"`
 	Passed bool     `json:"passed"`
+	Absent []string `json:"absent,omitempty"` // what it needs and is not there: the script was not run
 	Faults []string `json:"faults,omitempty"`
 }
 
 // Run executes one script. The error is about the run itself (no broker, a bad script); what the deployment gets wrong
 // is in the result.
 func Run(ctx context.Context, cfg Config, s Script) (Result, error) {
-	if cfg.Patience == 0 {
-		cfg.Patience = 20 * time.Second
-	}
+	cfg = cfg.WithDefaults()
 	r, err := open(ctx, cfg, s)
 	if err != nil {
 		return Result{}, fmt.Errorf("conformance %s: %w", s.ID, err)
 	}
 	defer r.client.Close()
-	res := Result{ID: s.ID, Title: s.Title}
+	res := Result{ID: s.ID, Title: s.Title, Absent: r.missing}
+	if len(r.missing) > 0 {
+		return res, nil
+	}
 	for i := range s.Steps {
 		err := r.do(ctx, &s.Steps[i])
 		var late *lateError
@@ -61,7 +81,7 @@ func Run(ctx context.Context, cfg Config, s Script) (Result, error) {
 		res.Faults = append(res.Faults, err.Error())
 	}
 	for i := range s.Expect {
-		res.Faults = append(res.Faults, s.Expect[i].check(r.about(s.Expect[i].Batch))...)
+		res.Faults = append(res.Faults, s.Expect[i].check(r.about(s.Expect[i].Of))...)
 	}
 	res.Passed = len(res.Faults) == 0
 	return res, nil
@@ -79,12 +99,13 @@ func (e *lateError) Error() string { return fmt.Sprintf("%s did not come within 
 type runner struct {
 	cfg        Config
 	script     Script
+	missing    []string // what it needs and is not there
 	client     *kgo.Client
 	partitions int32
-	names      map[string]string // batch id -> name in the script
-	batches    map[string]*seen  // by batch id
-	count      int               // records sent
-	next       map[place]int64   // offset to read next
+	subjects   map[string]*seen // by id of batch or job
+	count      int              // records sent
+	passes     int              // fences sent
+	next       map[place]int64  // offset to read next
 }
 
 type place struct {
@@ -93,31 +114,41 @@ type place struct {
 }
 
 func open(ctx context.Context, cfg Config, s Script) (*runner, error) {
-	r := &runner{cfg: cfg, script: s, names: map[string]string{}, batches: map[string]*seen{}, next: map[place]int64{}}
-	topics := []string{codecs.Topic(cfg.Prefix, codecs.TopicEvents), codecs.Topic(cfg.Prefix, codecs.TopicDeadLetter)}
+	r := &runner{cfg: cfg, script: s, subjects: map[string]*seen{}, next: map[place]int64{}}
 	var err error
-	r.client, err = kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(cfg.Bootstrap...), kgo.ProducerLinger(0), kgo.FetchMaxWait(100 * time.Millisecond)}, cfg.Client...)...)
+	r.client, err = kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(cfg.Bootstrap...), kgo.ProducerLinger(0), kgo.FetchMaxWait(100 * time.Millisecond),
+		kgo.RecordPartitioner(worker.Partitioner(cfg.Prefix))}, cfg.Client...)...)
 	if err != nil {
 		return nil, err
 	}
-	adm := kadm.NewClient(r.client)
-	ends, err := adm.ListEndOffsets(ctx, topics...)
-	if err == nil {
-		err = ends.Error()
-	}
-	control := codecs.Topic(cfg.Prefix, codecs.TopicControl)
-	var meta kadm.TopicDetails
-	if err == nil {
-		meta, err = adm.ListTopics(ctx, control)
-	}
-	if err == nil && !meta.Has(control) {
-		err = fmt.Errorf("topic %s does not exist", control)
-	}
-	if err != nil {
+	if err := r.prepare(ctx, kadm.NewClient(r.client)); err != nil {
 		r.client.Close()
 		return nil, err
 	}
+	return r, nil
+}
+
+// prepare looks who runs, and begins to read where the topics end now.
+func (r *runner) prepare(ctx context.Context, adm *kadm.Client) (err error) {
+	control := codecs.Topic(r.cfg.Prefix, codecs.TopicControl)
+	meta, err := adm.ListTopics(ctx, control)
+	if err != nil {
+		return err
+	}
+	if !meta.Has(control) {
+		return fmt.Errorf("topic %s does not exist", control)
+	}
 	r.partitions = int32(len(meta[control].Partitions))
+	if r.missing, err = r.absent(ctx, adm); err != nil || len(r.missing) > 0 {
+		return err
+	}
+	ends, err := adm.ListEndOffsets(ctx, r.topics()...)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return err
+	}
 	from := map[string]map[int32]kgo.Offset{}
 	ends.Each(func(o kadm.ListedOffset) {
 		if from[o.Topic] == nil {
@@ -127,37 +158,46 @@ func open(ctx context.Context, cfg Config, s Script) (*runner, error) {
 		r.next[place{o.Topic, o.Partition}] = o.Offset
 	})
 	r.client.AddConsumePartitions(from)
-	return r, nil
+	return nil
 }
 
-// id is the batch id of a name in the script.
+// id is the id of a batch or job of a name in the script. The batch of step s of job a is a.s.
 func (r *runner) id(name string) string {
 	id := r.script.ID + "-" + r.cfg.Unique + "-" + name
-	if _, ok := r.names[id]; !ok {
-		r.names[id] = name
-		r.batches[id] = newSeen()
+	if r.subjects[id] == nil {
+		r.subjects[id] = newSeen()
 	}
 	return id
 }
 
-func (r *runner) about(name string) *seen { return r.batches[r.id(name)] }
+func (r *runner) about(name string) *seen { return r.subjects[r.id(name)] }
 
 func (r *runner) do(ctx context.Context, s *Step) error {
-	id := r.id(s.Batch)
-	if s.Await != "" {
-		return r.await(ctx, s.Await+" of batch "+s.Batch, func() bool { return len(r.batches[id].events[s.Await]) > 0 })
+	about := r.about(s.Of)
+	switch {
+	case s.Await != "":
+		return r.await(ctx, s.Await+" of "+s.Of, func() bool { return len(about.events[s.Await]) > 0 })
+	case s.Take > 0:
+		about.taken += s.Take
+		return r.await(ctx, fmt.Sprintf("task %d of %s", about.taken, s.Of), func() bool { return len(about.tasks) >= about.taken })
+	case s.Propose != "":
+		return r.propose(ctx, s)
 	}
+	return r.send(ctx, s)
+}
+
+func (r *runner) send(ctx context.Context, s *Step) error {
 	lo, hi, err := s.span()
 	if err != nil {
 		return err
 	}
 	var recs []*kgo.Record
 	for i := lo; i <= hi; i++ {
-		body, err := s.body(i)
+		body, err := s.body(map[string]string{"$i": strconv.Itoa(i), "$run": strconv.Quote(r.about(s.Of).run), "$queue": strconv.Quote(r.cfg.Queue)})
 		if err != nil {
 			return err
 		}
-		rec := r.record(id, s.Send, body)
+		rec := r.record(topicOf(s.Send), r.id(s.Of), s.Send, body)
 		s.change(rec)
 		for range max(s.Times, 1) {
 			again := *rec
@@ -167,10 +207,18 @@ func (r *runner) do(ctx context.Context, s *Step) error {
 	return r.client.ProduceSync(ctx, recs...).FirstErr()
 }
 
-// record is a control record as a client in any language writes it.
-func (r *runner) record(id, typ string, body []byte) *kgo.Record {
+// topicOf is the log that takes events of a type.
+func topicOf(typ string) string {
+	if strings.HasPrefix(typ, "batch.") {
+		return codecs.TopicControl
+	}
+	return codecs.TopicJobs
+}
+
+// record is a record as a client in any language writes it.
+func (r *runner) record(topic, id, typ string, body []byte) *kgo.Record {
 	r.count++
-	return &kgo.Record{Topic: codecs.Topic(r.cfg.Prefix, codecs.TopicControl), Key: []byte(id), Value: body, Headers: []kgo.RecordHeader{
+	return &kgo.Record{Topic: codecs.Topic(r.cfg.Prefix, topic), Key: []byte(id), Value: body, Headers: []kgo.RecordHeader{
 		{Key: codecs.HeaderSpecVersion, Value: []byte("1.0")},
 		{Key: codecs.HeaderID, Value: []byte(id + "/" + strconv.Itoa(r.count))},
 		{Key: codecs.HeaderSource, Value: []byte("/quiesce/" + r.cfg.Prefix + "/conformance")},
@@ -196,65 +244,4 @@ func (s *Step) change(rec *kgo.Record) {
 		keep = append(keep, h)
 	}
 	rec.Headers = keep
-}
-
-// await reads events and dead letters until done.
-func (r *runner) await(ctx context.Context, what string, done func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.Patience)
-	defer cancel()
-	for !done() {
-		fetches := r.client.PollFetches(ctx)
-		if err := fetches.Err0(); err != nil {
-			if errors.Is(err, context.DeadlineExceeded) {
-				return &lateError{what, r.cfg.Patience}
-			}
-			return err
-		}
-		fetches.EachRecord(func(k *kgo.Record) {
-			r.next[place{k.Topic, k.Partition}] = k.Offset + 1
-			r.read(k)
-		})
-	}
-	return nil
-}
-
-// read files what came out under its batch. Records of other batches are not ours.
-func (r *runner) read(k *kgo.Record) {
-	if k.Topic == codecs.Topic(r.cfg.Prefix, codecs.TopicDeadLetter) {
-		r.readDeadLetter(k)
-		return
-	}
-	s, ok := r.batches[string(codecs.BatchOf(k.Key))]
-	if !ok {
-		return
-	}
-	rec := codecs.Record{Key: k.Key, Value: k.Value}
-	for _, h := range k.Headers {
-		rec.Headers = append(rec.Headers, codecs.Header{Key: h.Key, Value: h.Value})
-	}
-	var ev codecs.Event
-	if codecs.Decode(&rec, &ev) == nil {
-		s.add(ev.Type, ev.ID, ev.Data)
-	}
-}
-
-// readDeadLetter files a dead letter under the batch of its key, or, where it has none, of its ce_id.
-func (r *runner) readDeadLetter(k *kgo.Record) {
-	rec := codecs.Record{Key: k.Key, Value: k.Value}
-	for _, h := range k.Headers {
-		rec.Headers = append(rec.Headers, codecs.Header(h))
-	}
-	id := string(codecs.BatchOf(k.Key))
-	if v, ok := rec.Header(codecs.HeaderID); ok && id == "" {
-		id, _, _ = strings.Cut(string(v), "/")
-	}
-	s, ok := r.batches[id]
-	if !ok {
-		return
-	}
-	letter, err := codecs.ParseDeadLetter(&rec)
-	if err != nil {
-		letter = &codecs.DeadLetter{Reason: "no reason: " + err.Error()}
-	}
-	s.deadLetters = append(s.deadLetters, letter.Reason)
 }

@@ -115,28 +115,28 @@ func (d *toy) send(ctx context.Context, cl *kgo.Client, r *kgo.Record) {
 func script() Script {
 	damaged := "{"
 	report := func(batch string) Step {
-		return Step{Send: codecs.TypeBatchReport, Batch: batch, Each: "0-1", Data: map[string]any{"run": "r",
+		return Step{Send: codecs.TypeBatchReport, Of: batch, Each: "0-1", Data: map[string]any{"run": "r",
 			"items": []any{map[string]any{"first": "$i", "outcome": "ok"}}}}
 	}
 	seal := func(batch string) Step {
-		return Step{Send: codecs.TypeBatchSeal, Batch: batch, Data: map[string]any{"run": "r", "total": 2}}
+		return Step{Send: codecs.TypeBatchSeal, Of: batch, Data: map[string]any{"run": "r", "total": 2}}
 	}
 	return Script{ID: "C99", Title: "t", Source: "s", Steps: []Step{
 		report("a"), report("b"), seal("a"),
-		{Send: codecs.TypeBatchReport, Batch: "a", Key: "-"}, {Send: codecs.TypeBatchReport, Batch: "a", Value: &damaged},
-		{Await: codecs.TypeBatchCompleted, Batch: "a"}, seal("b"), seal("b"),
+		{Send: codecs.TypeBatchReport, Of: "a", Key: "-"}, {Send: codecs.TypeBatchReport, Of: "a", Value: &damaged},
+		{Await: codecs.TypeBatchCompleted, Of: "a"}, seal("b"), seal("b"),
 	}, Expect: []Expectation{
-		{Batch: "a", Events: map[string]int{codecs.TypeBatchCompleted: 1}, Counts: map[string]uint32{"total": 2, "ok": 2}, DeadLetters: 2},
-		{Batch: "b", Events: map[string]int{codecs.TypeBatchCompleted: 1}, State: "completed"},
+		{Of: "a", Events: map[string]int{codecs.TypeBatchCompleted: 1}, Counts: map[string]uint32{"total": 2, "ok": 2}, DeadLetters: 2},
+		{Of: "b", Events: map[string]int{codecs.TypeBatchCompleted: 1}, State: "completed"},
 	}}
 }
 
 func TestRunTellsRightFromWrong(t *testing.T) {
 	for fault, want := range map[string]string{
 		"":                  "",
-		"poison is dropped": `batch a: 0 dead letters [], want 2`,
-		"twice":             `batch b: 2 events batch.completed, want 1`,
-		"early":             `batch a: 4294967295 total, want 2`,
+		"poison is dropped": `a: 0 dead letters [], want 2`,
+		"twice":             `b: 2 events batch.completed, want 1`,
+		"early":             `a: 4294967295 total, want 2`,
 	} {
 		t.Run("fault "+fault, func(t *testing.T) {
 			d := deploy(t, fault)
@@ -153,11 +153,11 @@ func TestRunTellsRightFromWrong(t *testing.T) {
 func TestRunNamesWhatDoesNotCome(t *testing.T) {
 	d := deploy(t, "")
 	s := script()
-	s.Steps = append([]Step{{Await: codecs.TypeBatchFailed, Batch: "a"}}, s.Steps...)
+	s.Steps = append([]Step{{Await: codecs.TypeBatchFailed, Of: "a"}}, s.Steps...)
 	res, err := Run(context.Background(), Config{Bootstrap: strings.Split(d.addr, ","), Prefix: d.prefix, Unique: "1", Patience: 300 * time.Millisecond}, s)
 	require.NoError(t, err)
 	require.False(t, res.Passed)
-	require.Contains(t, res.Faults[0], "step 1: batch.failed of batch a did not come within 300ms")
+	require.Contains(t, res.Faults[0], "step 1: batch.failed of a did not come within 300ms")
 }
 
 func TestRunNeedsADeployment(t *testing.T) {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,11 +23,17 @@ type Script struct {
 	Expect []Expectation `yaml:"expect"`
 }
 
-// Step is one thing to do: Send or Await.
+// Step is one thing to do: Send, Await, Propose or Take.
 type Step struct {
 	Send    string            `yaml:"send"`
 	Await   string            `yaml:"await"`
-	Batch   string            `yaml:"batch"`
+	Propose string            `yaml:"propose"`
+	Take    int               `yaml:"take"`
+	Of      string            `yaml:"of"`
+	Tasks   int               `yaml:"tasks"`
+	As      string            `yaml:"as"`
+	Round   uint32            `yaml:"round"`
+	Dies    bool              `yaml:"dies"`
 	Data    map[string]any    `yaml:"data"`
 	Value   *string           `yaml:"value"`
 	Each    string            `yaml:"each"`
@@ -35,9 +42,9 @@ type Step struct {
 	Headers map[string]string `yaml:"headers"`
 }
 
-// Expectation is what must hold for one batch in the end.
+// Expectation is what must hold for one batch or job in the end.
 type Expectation struct {
-	Batch       string            `yaml:"batch"`
+	Of          string            `yaml:"of"`
 	Events      map[string]int    `yaml:"events"`
 	State       string            `yaml:"state"`
 	Empty       *bool             `yaml:"empty"`
@@ -47,6 +54,9 @@ type Expectation struct {
 	Reason      string            `yaml:"reason"` // a text in it
 	DeadLetters int               `yaml:"dead_letters"`
 	DeadLetter  string            `yaml:"dead_letter"`
+	Steps       map[string]string `yaml:"steps"`
+	Tasks       *int              `yaml:"tasks"`
+	Deliveries  map[string]int    `yaml:"deliveries"`
 }
 
 var scriptID = regexp.MustCompile(`^C[0-9]{2}[a-z]?$`)
@@ -89,12 +99,12 @@ func (s *Script) validate() error {
 	known := map[string]bool{}
 	for i := range s.Steps {
 		st := &s.Steps[i]
-		if st.Batch == "" {
-			st.Batch = "a"
+		if st.Of == "" {
+			st.Of = "a"
 		}
-		known[st.Batch] = true
-		if (st.Send == "") == (st.Await == "") {
-			errs = append(errs, fmt.Errorf("step %d: either send or await", i+1))
+		known[st.Of] = true
+		if err := st.validate(); err != nil {
+			errs = append(errs, fmt.Errorf("step %d: %w", i+1, err))
 		}
 		if _, _, err := st.span(); err != nil {
 			errs = append(errs, fmt.Errorf("step %d: %w", i+1, err))
@@ -102,14 +112,27 @@ func (s *Script) validate() error {
 	}
 	for i := range s.Expect {
 		e := &s.Expect[i]
-		if e.Batch == "" {
-			e.Batch = "a"
+		if e.Of == "" {
+			e.Of = "a"
 		}
-		if !known[e.Batch] {
-			errs = append(errs, fmt.Errorf("expectation %d: no step is about batch %q", i+1, e.Batch))
+		if job, _, _ := strings.Cut(e.Of, "."); !known[e.Of] && !known[job] {
+			errs = append(errs, fmt.Errorf("expectation %d: no step is about %q", i+1, e.Of))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (s *Step) validate() error {
+	verbs := 0
+	for _, given := range []bool{s.Send != "", s.Await != "", s.Propose != "", s.Take > 0} {
+		if given {
+			verbs++
+		}
+	}
+	if verbs != 1 {
+		return errors.New("one of send, await, propose and take")
+	}
+	return nil
 }
 
 // span is the range of $i; without each it is one number.
@@ -126,8 +149,8 @@ func (s *Step) span() (lo, hi int, err error) {
 	return lo, hi, nil
 }
 
-// body is the value of the record number i.
-func (s *Step) body(i int) ([]byte, error) {
+// body is the value of a record. vars are what stands for the texts "$...", as JSON.
+func (s *Step) body(vars map[string]string) ([]byte, error) {
 	if s.Value != nil {
 		return []byte(*s.Value), nil
 	}
@@ -139,5 +162,8 @@ func (s *Step) body(i int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data of %s: %w", s.Send, err)
 	}
-	return []byte(strings.ReplaceAll(string(b), `"$i"`, strconv.Itoa(i))), nil
+	for name, value := range vars {
+		b = bytes.ReplaceAll(b, []byte(strconv.Quote(name)), []byte(value))
+	}
+	return b, nil
 }

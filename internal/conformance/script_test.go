@@ -22,9 +22,9 @@ func TestAllScriptsLoad(t *testing.T) {
 func TestBadScriptsAreNamed(t *testing.T) {
 	for text, want := range map[string]string{
 		"id: X1\n": "not like C07",
-		"id: C01\ntitle: t\nsteps: [{batch: a}]\nexpect: [{state: open}]\n":                    "either send or await",
+		"id: C01\ntitle: t\nsteps: [{of: a}]\nexpect: [{state: open}]\n":                       "one of send, await, propose and take",
 		"id: C01\ntitle: t\nsteps: [{send: batch.seal, each: 9-1}]\nexpect: [{state: open}]\n": "LO-HI",
-		"id: C01\ntitle: t\nsteps: [{send: batch.seal}]\nexpect: [{batch: z, state: open}]\n":  `about batch "z"`,
+		"id: C01\ntitle: t\nsteps: [{send: batch.seal}]\nexpect: [{of: z, state: open}]\n":     `about "z"`,
 		"id: C01\ntitle: t\nstepps: []\n":                                                      "stepps",
 		"id: C02\ntitle: t\nsteps: [{send: batch.seal}]\nexpect: [{state: open}]\n":            "the file says",
 	} {
@@ -35,7 +35,7 @@ func TestBadScriptsAreNamed(t *testing.T) {
 
 func TestBodyNumbersItsItems(t *testing.T) {
 	s := Step{Send: "batch.report", Data: map[string]any{"items": []any{map[string]any{"first": "$i"}}}}
-	b, err := s.body(42)
+	b, err := s.body(map[string]string{"$i": "42"})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"items":[{"first":42}]}`, string(b))
 }
@@ -46,7 +46,7 @@ func TestCheckFindsDifferences(t *testing.T) {
 	s.add("batch.completed", "x", &codecs.BatchEvent{State: codecs.State_completed, Counts: &codecs.Counts{Total: 3, Ok: 3}, Audit: &codecs.Audit{Late: 1}})
 	s.add("batch.completed", "x", &codecs.BatchEvent{State: codecs.State_completed, Counts: &codecs.Counts{Total: 3, Ok: 3}, Audit: &codecs.Audit{Late: 1}})
 	yes := true
-	good := Expectation{Batch: "a", Events: map[string]int{"batch.completed": 1}, State: "completed", Counts: map[string]uint32{"ok": 3}, Audit: map[string]uint64{"late": 1}}
+	good := Expectation{Of: "a", Events: map[string]int{"batch.completed": 1}, State: "completed", Counts: map[string]uint32{"ok": 3}, Audit: map[string]uint64{"late": 1}}
 	require.Empty(t, good.check(s))
 	for _, bad := range []Expectation{
 		{}, // an end that is not named
