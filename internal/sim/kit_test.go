@@ -88,8 +88,14 @@ func newWorld(t *testing.T, o *outline) *world {
 	}}})
 	d.Work(sim.Pool{Workers: 2, Config: worker.Config{Queue: "split", Splitter: o.splitter}})
 	d.Work(sim.Pool{Workers: o.workers, Config: worker.Config{Queue: "render", Handler: w.subjob(o)}})
+	w.follow()
+	return w
+}
+
+// follow counts events until the test ends.
+func (w *world) follow() {
 	go func() {
-		if err := d.Follow(t.Context(), codecs.TopicEvents, func(ev *codecs.Event) error {
+		if err := w.Follow(w.t.Context(), codecs.TopicEvents, func(ev *codecs.Event) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			of, copied := eventOf{strings.Clone(ev.Type), strings.Clone(ev.Key)}, *ev
@@ -97,10 +103,9 @@ func newWorld(t *testing.T, o *outline) *world {
 			w.last[of] = &copied
 			return nil
 		}); err != nil {
-			t.Error(err)
+			w.t.Error(err)
 		}
 	}()
-	return w
 }
 
 func (w *world) subjob(o *outline) worker.Handler {
