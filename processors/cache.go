@@ -15,6 +15,7 @@ type entry struct {
 	inCut    *cut // the open cut that it is dirty in
 	flying   int  // closed cuts that are not in the store yet
 	size     int  // encoded
+	weight   int  // as the cache counts it
 	outBytes int  // of the outbox
 
 	prev, next *entry
@@ -27,7 +28,7 @@ type cache struct {
 	rows  map[string]*entry
 	head  entry // ring
 	size  int
-	limit int
+	limit int  // of size
 	dirty bool // mutant: evict whatever is oldest
 }
 
@@ -51,27 +52,44 @@ func (c *cache) get(key string) *entry {
 func (c *cache) add(e *entry) {
 	c.rows[e.key] = e
 	c.front(e)
-	c.size += e.size + entryOverhead
-	for old := c.head.prev; c.size > c.limit && old != &c.head && old != e; {
-		prev := old.prev
+	e.weight = e.weigh()
+	c.size += e.weight
+	for tries := 0; c.size > c.limit && c.head.prev != e && tries < maxTries; tries++ {
+		old := c.head.prev
 		if old.clean() || c.dirty {
 			c.remove(old)
+			continue
 		}
-		old = prev
+		old.unlink()
+		c.front(old)
 	}
+}
+
+// maxTries bounds the rows that are looked at for one that comes, since many may be dirty.
+const maxTries = 8
+
+// weigh is about how much memory the row takes.
+func (e *entry) weigh() int {
+	weight := e.size + entryOverhead
+	if w, ok := e.row.(Weigher); ok {
+		weight += w.Weight()
+	}
+	return weight
 }
 
 func (c *cache) remove(e *entry) {
 	delete(c.rows, e.key)
 	e.unlink()
-	c.size -= e.size + entryOverhead
+	c.size -= e.weight
 }
 
 func (c *cache) resize(e *entry, size int) {
-	if c.rows[e.key] == e {
-		c.size += size - e.size
-	}
 	e.size = size
+	if c.rows[e.key] == e {
+		c.size -= e.weight
+		e.weight = e.weigh()
+		c.size += e.weight
+	}
 }
 
 func (c *cache) front(e *entry) {

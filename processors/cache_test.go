@@ -26,7 +26,7 @@ func TestCacheIsBoundedAndKeepsWhatIsDirty(t *testing.T) {
 
 	size := 0
 	for _, e := range p.cache.rows {
-		size += e.size + entryOverhead
+		size += e.weigh()
 	}
 	require.Equal(t, size, p.cache.size)
 }

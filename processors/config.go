@@ -38,7 +38,7 @@ type Config struct {
 	Security Security
 	// Timing bounds the waits. Zero fields have the defaults documented there.
 	Timing Timing
-	// CacheBytes bounds the decoded rows kept per partition, by their encoded size. Rows of unfinished cuts are kept
+	// CacheBytes bounds the decoded rows kept per partition, by the memory they take. Rows of unfinished cuts are kept
 	// beyond it. Default 64 MiB.
 	CacheBytes int
 	// ThroughGoka passes messages through goka's own loop instead of from the claim to the machine. Slower; for

@@ -68,6 +68,12 @@ type Glancer interface {
 	Glance(b []byte) (deadline int64, settled bool)
 }
 
+// Weigher is a Row that knows about how much memory it takes beside the bytes that it is stored in. The cache counts the
+// two together.
+type Weigher interface {
+	Weight() int
+}
+
 // Local is a Machine whose row keys belong to the partition that an event was read from, not to the key of its record:
 // Decode sets Event.Key to a row of that partition. Its inputs are taken where they are, also those that another
 // partitioner put there. Such row keys may contain 0x00; there are no parts and no deadlines.

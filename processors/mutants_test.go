@@ -32,7 +32,7 @@ type mutant struct {
 var mutants = []mutant{
 	// A decision is durable before it is seen, seen before its input is committed, in input order.
 	{name: "outputs before the row", off: rules{outputsBeforeRow: true}, scenario: "a batch completes", matrix: true, test: "TestOutputsWaitForTheRow"},
-	{name: "whole outbox sent again", off: rules{resendAll: true}, scenario: "rows and outputs of several keys", matrix: true},
+	{name: "whole outbox sent again", off: rules{resendAll: true}, scenario: "rows and outputs of several keys", within: 6000, matrix: true},
 	{name: "outputs row by row", off: rules{rowByRow: true}, scenario: "rows and outputs of several keys", matrix: true},
 	{name: "commit before outputs are acknowledged", off: rules{commitEarly: true}, scenario: "sends that fail", test: "TestOffsetWaitsForTheOutputs"},
 	{name: "commit when rows are sent", off: rules{commitUnacked: true}, scenario: "a batch completes", matrix: true},
