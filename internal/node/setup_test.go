@@ -1,9 +1,14 @@
 package node_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,14 +16,28 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/quiesce/quiesce/internal/broker"
 	"github.com/quiesce/quiesce/internal/broker/brokertest"
 	"github.com/quiesce/quiesce/internal/node"
 	"github.com/quiesce/quiesce/internal/sidecar/client"
 	"github.com/quiesce/quiesce/topology"
 )
 
+// envBroker makes the test binary a broker, so that what it holds in memory is not the test's. It ends with its stdin.
+const envBroker = "QUIESCE_TEST_BROKER"
+
 // goleveldb's pool goroutine outlives Close by a second.
 func TestMain(m *testing.M) {
+	if os.Getenv(envBroker) != "" {
+		b, err := broker.Start(broker.Config{AppendTime: true})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Println(b.Bootstrap())
+		_, _ = bufio.NewReader(os.Stdin).ReadByte()
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m, append(brokertest.Singletons(), goleak.IgnoreAnyFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain"))...)
 }
 
@@ -86,4 +105,26 @@ func (s *seen) of(k string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.count[k]
+}
+
+// otherProcess returns the real broker, or an embedded one in a process of its own.
+func otherProcess(t *testing.T) string {
+	t.Helper()
+	if addr := brokertest.Real(); addr != "" {
+		return addr
+	}
+	child := exec.Command(os.Args[0])
+	child.Env, child.Stderr = append(os.Environ(), envBroker+"=1"), os.Stderr
+	in, err := child.StdinPipe()
+	require.NoError(t, err)
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	t.Cleanup(func() {
+		require.NoError(t, in.Close())
+		require.NoError(t, child.Wait())
+	})
+	addr, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	return strings.TrimSpace(addr)
 }

@@ -128,8 +128,9 @@ func (c *chunks) read(rec *kgo.Record, want position) {
 	if err := codecs.Decode(&in, &ev); err == nil {
 		chunk, _ = ev.Data.(*codecs.ManifestChunk)
 	}
-	c.by[at] = c.used.PushFront(&kept{at, chunk, len(rec.Value) + 256})
-	c.size += len(rec.Value) + 256
+	k := &kept{at, chunk, cost(len(rec.Value), chunk)}
+	c.by[at] = c.used.PushFront(k)
+	c.size += k.bytes
 	for c.size > c.limit && c.used.Len() > 1 {
 		e := c.used.Back()
 		k := e.Value.(*kept)
@@ -141,4 +142,22 @@ func (c *chunks) read(rec *kgo.Record, want position) {
 		delete(c.by, k.at)
 		c.size -= k.bytes
 	}
+}
+
+// Bytes of memory beside those of the record.
+const (
+	costChunk   = 256
+	costTask    = 100 // an id, and the structure
+	costPayload = 120
+)
+
+// cost is about the memory that a decoded chunk takes: small tasks take several times their bytes.
+func cost(record int, chunk *codecs.ManifestChunk) int {
+	n := record + costChunk + costTask*len(chunk.GetTasks())
+	for _, t := range chunk.GetTasks() {
+		if t.Payload != nil {
+			n += costPayload
+		}
+	}
+	return n
 }

@@ -19,7 +19,7 @@ type Config struct {
 	Bootstrap string
 	// Prefix is the deployment. Default codecs.DefaultPrefix.
 	Prefix string
-	// CacheBytes bounds the manifest chunks kept in memory. Default 64 MiB.
+	// CacheBytes bounds the memory of the manifest chunks that are kept, but for the one in use. Default 64 MiB.
 	CacheBytes int
 	// QueueWait is how long an order waits for a queue that does not exist. Default 30 s.
 	QueueWait time.Duration

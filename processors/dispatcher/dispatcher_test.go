@@ -35,7 +35,7 @@ func TestReleasesTheRange(t *testing.T) {
 	more := k.manifest("b", 7, 7) // added by a task: it does not know its index
 	more[0].First = 5000
 	counters := &dispatcher.Counters{}
-	k.run(func(c *dispatcher.Config) { c.Counters = counters; c.CacheBytes = 20_000 })
+	k.run(func(c *dispatcher.Config) { c.Counters = counters; c.CacheBytes = 120_000 })
 	work := k.follow("work.q")
 	template := &codecs.TaskTemplate{Job: "j", Step: "s", JobKey: "j", JobType: "jt", Customer: "c", Priority: 3,
 		Retry: &codecs.Retry{Attempts: 4}, AttemptTimeout: 900}
