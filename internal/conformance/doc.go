@@ -33,8 +33,10 @@
 //	  key: "-"       a record without key
 //	  value: TEXT    these bytes instead of data
 //	  headers: {..}  headers to replace; an empty text removes one
-//	  in data        "$queue" the queue, "$run" the run of a job's batch
+//	  in data        "$queue" the queue, "$run" the run of a job's batch, "$large" 192 KiB in base64
 //	await: TYPE      wait until that event was seen
+//	settle: true     wait until all that was caused so far has come, as at the end
+//	absent: TYPE     settle; that event must not have been seen
 //	propose: STEP    list the sub-jobs of a step, as a splitter does: the chunk of the manifest, then split.proposed
 //	  tasks: N       how many
 //	  as: NAME       of the proposal (default p)

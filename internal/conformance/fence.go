@@ -29,7 +29,12 @@ func (r *runner) fence(ctx context.Context) error {
 		}
 	}
 	if r.script.needs(codecs.GroupDispatcher) {
-		if err := r.dispatched(ctx); err != nil {
+		if err := r.committed(ctx, codecs.GroupDispatcher, codecs.TopicDispatch); err != nil {
+			return err
+		}
+	}
+	if r.script.needs(codecs.GroupNotifier) {
+		if err := r.committed(ctx, codecs.GroupNotifier, codecs.TopicEvents); err != nil {
 			return err
 		}
 	}
@@ -87,20 +92,19 @@ func (r *runner) pass(ctx context.Context, l fenceLog) error {
 	})
 }
 
-// dispatched returns when the dispatcher has carried out all orders that stand now: it commits after its tasks are in the
-// queues.
-func (r *runner) dispatched(ctx context.Context) error {
-	topic, group := codecs.Topic(r.cfg.Prefix, codecs.TopicDispatch), codecs.Group(r.cfg.Prefix, codecs.GroupDispatcher)
+// committed returns when a role has handled all that stands in its log now: it commits after its outputs are in theirs.
+func (r *runner) committed(ctx context.Context, role, log string) error {
+	topic, group := codecs.Topic(r.cfg.Prefix, log), codecs.Group(r.cfg.Prefix, role)
 	adm := kadm.NewClient(r.client)
 	ends, err := adm.ListEndOffsets(ctx, topic)
 	if err == nil {
 		err = ends.Error()
 	}
 	if err != nil {
-		return fmt.Errorf("end of the orders: %w", err)
+		return fmt.Errorf("end of %s: %w", topic, err)
 	}
 	var asked error
-	err = r.await(ctx, "the commit of all orders by the dispatcher", func() bool {
+	err = r.await(ctx, "the commit of the end of "+topic+" by "+group, func() bool {
 		at, err := adm.FetchOffsets(ctx, group)
 		if err != nil {
 			if !errors.Is(err, kerr.GroupIDNotFound) {

@@ -23,7 +23,7 @@ func (r *runner) await(ctx context.Context, what string, done func() bool) error
 	for !done() {
 		if err := r.poll(ctx); err != nil {
 			if errors.Is(err, context.DeadlineExceeded) {
-				return &lateError{what, r.cfg.Patience}
+				return &faultError{fmt.Sprintf("%s did not come within %s", what, r.cfg.Patience)}
 			}
 			return err
 		}

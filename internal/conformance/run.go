@@ -68,8 +68,8 @@ func Run(ctx context.Context, cfg Config, s Script) (Result, error) {
 	}
 	for i := range s.Steps {
 		err := r.do(ctx, &s.Steps[i])
-		var late *lateError
-		if errors.As(err, &late) {
+		var wrong *faultError
+		if errors.As(err, &wrong) {
 			res.Faults = append(res.Faults, fmt.Sprintf("step %d: %v", i+1, err))
 			break
 		}
@@ -87,13 +87,10 @@ func Run(ctx context.Context, cfg Config, s Script) (Result, error) {
 	return res, nil
 }
 
-// lateError says that something awaited did not come.
-type lateError struct {
-	what  string
-	after time.Duration
-}
+// faultError says what the deployment did wrong in the middle of a script.
+type faultError struct{ what string }
 
-func (e *lateError) Error() string { return fmt.Sprintf("%s did not come within %s", e.what, e.after) }
+func (e *faultError) Error() string { return e.what }
 
 // runner is one run of one script.
 type runner struct {
@@ -182,6 +179,16 @@ func (r *runner) do(ctx context.Context, s *Step) error {
 		return r.await(ctx, fmt.Sprintf("task %d of %s", about.taken, s.Of), func() bool { return len(about.tasks) >= about.taken })
 	case s.Propose != "":
 		return r.propose(ctx, s)
+	case s.Settle:
+		return r.fence(ctx)
+	case s.Absent != "":
+		if err := r.fence(ctx); err != nil {
+			return err
+		}
+		if len(about.events[s.Absent]) > 0 {
+			return &faultError{fmt.Sprintf("%s of %s came early", s.Absent, s.Of)}
+		}
+		return nil
 	}
 	return r.send(ctx, s)
 }
@@ -191,9 +198,20 @@ func (r *runner) send(ctx context.Context, s *Step) error {
 	if err != nil {
 		return err
 	}
+	about := r.about(s.Of)
+	if s.mentions(varRun) {
+		if err := r.await(ctx, "the run of "+s.Of, func() bool { return about.run != "" }); err != nil {
+			return err
+		}
+	}
+	vars := map[string]string{varRun: strconv.Quote(about.run), varQueue: strconv.Quote(r.cfg.Queue)}
+	if s.mentions(varLarge) {
+		vars[varLarge] = strconv.Quote(large)
+	}
 	var recs []*kgo.Record
 	for i := lo; i <= hi; i++ {
-		body, err := s.body(map[string]string{"$i": strconv.Itoa(i), "$run": strconv.Quote(r.about(s.Of).run), "$queue": strconv.Quote(r.cfg.Queue)})
+		vars[varItem] = strconv.Itoa(i)
+		body, err := s.body(vars)
 		if err != nil {
 			return err
 		}

@@ -23,10 +23,12 @@ type Script struct {
 	Expect []Expectation `yaml:"expect"`
 }
 
-// Step is one thing to do: Send, Await, Propose or Take.
+// Step is one thing to do: Send, Await, Absent, Settle, Propose or Take.
 type Step struct {
 	Send    string            `yaml:"send"`
 	Await   string            `yaml:"await"`
+	Absent  string            `yaml:"absent"`
+	Settle  bool              `yaml:"settle"`
 	Propose string            `yaml:"propose"`
 	Take    int               `yaml:"take"`
 	Of      string            `yaml:"of"`
@@ -124,13 +126,13 @@ func (s *Script) validate() error {
 
 func (s *Step) validate() error {
 	verbs := 0
-	for _, given := range []bool{s.Send != "", s.Await != "", s.Propose != "", s.Take > 0} {
+	for _, given := range []bool{s.Send != "", s.Await != "", s.Absent != "", s.Settle, s.Propose != "", s.Take > 0} {
 		if given {
 			verbs++
 		}
 	}
 	if verbs != 1 {
-		return errors.New("one of send, await, propose and take")
+		return errors.New("one of send, await, absent, settle, propose and take")
 	}
 	return nil
 }
@@ -147,6 +149,23 @@ func (s *Step) span() (lo, hi int, err error) {
 		return 0, 0, fmt.Errorf("each %q is not LO-HI", s.Each)
 	}
 	return lo, hi, nil
+}
+
+// What data can name.
+const (
+	varItem  = "$i"
+	varRun   = "$run"
+	varQueue = "$queue"
+	varLarge = "$large"
+)
+
+// large is more than a row takes by value, in base64.
+var large = strings.Repeat("AAAA", 64<<10)
+
+// mentions says whether the data names a variable.
+func (s *Step) mentions(name string) bool {
+	b, err := json.Marshal(s.Data)
+	return err == nil && bytes.Contains(b, []byte(strconv.Quote(name)))
 }
 
 // body is the value of a record. vars are what stands for the texts "$...", as JSON.

@@ -22,7 +22,7 @@ func TestAllScriptsLoad(t *testing.T) {
 func TestBadScriptsAreNamed(t *testing.T) {
 	for text, want := range map[string]string{
 		"id: X1\n": "not like C07",
-		"id: C01\ntitle: t\nsteps: [{of: a}]\nexpect: [{state: open}]\n":                       "one of send, await, propose and take",
+		"id: C01\ntitle: t\nsteps: [{of: a}]\nexpect: [{state: open}]\n":                       "one of send, await, absent, settle, propose and take",
 		"id: C01\ntitle: t\nsteps: [{send: batch.seal, each: 9-1}]\nexpect: [{state: open}]\n": "LO-HI",
 		"id: C01\ntitle: t\nsteps: [{send: batch.seal}]\nexpect: [{of: z, state: open}]\n":     `about "z"`,
 		"id: C01\ntitle: t\nstepps: []\n":                                                      "stepps",
