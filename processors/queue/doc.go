@@ -25,6 +25,8 @@
 // At most 2 KiB; a partition whose metadata is full hands out nothing until a task at its head ends. Metadata of another
 // incarnation of the topic is ignored.
 //
+// Share groups are no second driver, with the reasons in docs/adr/0020.
+//
 // Retries wait in tiers, one topic per delay, so that each stays in due order; whoever consumes a queue moves what is
 // due back.
 package queue
