@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/quiesce/quiesce/internal/sidecar/api"
@@ -27,13 +25,8 @@ func (a *app) batchList() *cobra.Command {
 			if limit < 0 {
 				return usage(cmd, "--limit %d is negative", limit)
 			}
-			f.Labels = map[string]string{}
-			for _, l := range labels {
-				k, v, ok := strings.Cut(l, "=")
-				if !ok || k == "" {
-					return usage(cmd, "--label %q: want name=value", l)
-				}
-				f.Labels[k] = v
+			if f.Labels, err = labelFilter(cmd, labels); err != nil {
+				return err
 			}
 			return a.listBatches(cmd, c, f, limit)
 		},

@@ -134,7 +134,7 @@ func (a *app) batchTasks() *cobra.Command {
 		}
 		return nil
 	})
-	cmd.Flags().StringSliceVar(&outcomes, "outcome", nil, "only these: pending, running, ok, failed, skipped, cancelled, timed_out, lost, unknown")
+	cmd.Flags().StringSliceVar(&outcomes, "outcome", nil, outcomesHelp)
 	return cmd
 }
 

@@ -205,20 +205,26 @@ func parseTime(s string, now time.Time) (int64, error) {
 func policyVerb() verb {
 	p := &codecs.Policy{}
 	return verb{name: "policy", short: "Change the failure policy of a batch", example: "quiesce batch policy b-1 --kind tolerate --tolerate 1% --min-sample 100",
-		flags: func(cmd *cobra.Command) {
-			f := cmd.Flags()
-			f.StringVar(&p.Kind, "kind", "", "continue, fail_fast or tolerate")
-			f.StringVar(&p.Tolerate, "tolerate", "", "failures that are tolerated: a number, or a percentage of the attempted tasks")
-			f.Uint32Var(&p.MinSample, "min-sample", 0, "tasks attempted before a percentage is judged")
-		},
+		flags: func(cmd *cobra.Command) { policyFlags(cmd, p) },
 		fill: func(cmd *cobra.Command, a *codecs.CommandArgs) error {
-			switch {
-			case p.Kind != "continue" && p.Kind != "fail_fast" && p.Kind != "tolerate":
-				return usage(cmd, "--kind %q: continue, fail_fast or tolerate", p.Kind)
-			case (p.Kind == "tolerate") != (p.Tolerate != ""):
-				return usage(cmd, "--tolerate belongs to --kind tolerate")
-			}
 			a.Policy = p
-			return nil
+			return checkPolicy(cmd, p)
 		}}
+}
+
+func policyFlags(cmd *cobra.Command, p *codecs.Policy) {
+	f := cmd.Flags()
+	f.StringVar(&p.Kind, "kind", "", "continue, fail_fast or tolerate")
+	f.StringVar(&p.Tolerate, "tolerate", "", "failures that are tolerated: a number, or a percentage of the attempted tasks")
+	f.Uint32Var(&p.MinSample, "min-sample", 0, "tasks attempted before a percentage is judged")
+}
+
+func checkPolicy(cmd *cobra.Command, p *codecs.Policy) error {
+	switch {
+	case p.Kind != "continue" && p.Kind != "fail_fast" && p.Kind != "tolerate":
+		return usage(cmd, "--kind %q: continue, fail_fast or tolerate", p.Kind)
+	case (p.Kind == "tolerate") != (p.Tolerate != ""):
+		return usage(cmd, "--tolerate belongs to --kind tolerate")
+	}
+	return nil
 }

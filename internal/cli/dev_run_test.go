@@ -168,6 +168,11 @@ func TestBadInputIsAUsageError(t *testing.T) {
 		"run x", "run --roles sing", "run --topology none.yaml", "run --prefix /", "run --partitions 100000", "run --sasl-mechanism NTLM",
 		"conformance C99", "replay", "replay fold none.jsonl", "replay fold a b", "replay fold --role sing", "replay record", "replay into",
 		"replay into /", "replay into quiesce", "replay diff x",
+		"job", "job start", "job start --type a --definition b", "job start --definition none.yaml", "job start --type a@x", "job start --type a --input @none",
+		"job start a:b --type a", "job start --type a --notify x", "job start --type a --timeout 1s", "job show", "job list --limit -1", "job list --label x",
+		"job types none.yaml", "job types bad.yaml", "job extend j", "job policy j --step s", "job extend j --no-progress-for 1m",
+		"stats --from yesterday", "size", "size x --run 1s", "size 10", "size 10 --run 1s --retries 2", "size 10 --run 2h", "size 10 --step x",
+		"worker", "worker --queue q", "worker --queue a:b --exec true", "worker --queue q --exec a --split b", "worker --queue q --exec a --concurrency -1",
 		"bench", "bench sing", "bench ingest x", "bench ingest --k -1", "bench hot --order sideways", "bench latency --n 3 --batches 9",
 	} {
 		r := run(t, "", strings.Fields(line)...)

@@ -52,7 +52,7 @@ func read(t *testing.T, name string) document {
 
 func TestDocumentsDoWhatTheySay(t *testing.T) {
 	tool, repo := filepath.Dir(binary.Path(t)), repository(t)
-	for _, name := range []string{"README.md", "docs/first-batch.md"} {
+	for _, name := range []string{"README.md", "docs/first-batch.md", "docs/first-job.md"} {
 		t.Run(name, func(t *testing.T) {
 			d := read(t, filepath.Join(repo, name))
 			require.NotEmpty(t, d.script, "nothing in it is run")

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quiesce/quiesce/codecs"
+	"github.com/quiesce/quiesce/internal/node"
 	"github.com/quiesce/quiesce/internal/replay"
 	"github.com/quiesce/quiesce/processors"
-	"github.com/quiesce/quiesce/processors/batch"
-	"github.com/quiesce/quiesce/processors/job"
 )
 
 func (a *app) replayCommand() *cobra.Command {
@@ -26,34 +26,42 @@ func (a *app) replayCommand() *cobra.Command {
 	}, a.replayRecord(), a.replayFold(), a.replayDiff(), a.replayInto())
 }
 
-// machineOf returns the machine of a role.
-func machineOf(cmd *cobra.Command, role string) (processors.Machine, error) {
-	switch role {
-	case codecs.GroupController:
-		return batch.New(batch.Config{}), nil
-	case codecs.GroupWorkflow:
-		return job.New(job.Config{})
-	}
-	return nil, usage(cmd, "--role %q: %s or %s", role, codecs.GroupController, codecs.GroupWorkflow)
-}
-
 // log is where records come from: a recording, or the live input of a role.
 type log struct {
 	connection
+	jobs jobSettings
 	role string
 }
 
 func (l *log) flags(cmd *cobra.Command) {
 	l.connection.flags(cmd)
-	cmd.Flags().StringVar(&l.role, "role", codecs.GroupController, "whose log: controller or workflow")
+	l.jobs.flags(cmd, 128)
+	cmd.Flags().StringVar(&l.role, "role", node.RoleController, "whose log: "+strings.Join(node.MachineRoles(), ", ")+"; the workflow's needs the flags of its deployment")
+}
+
+// machine makes the machine of the role, as the deployment's flags and configuration have it.
+func (l *log) machine(cmd *cobra.Command, a *app) (processors.Machine, error) {
+	cfg := node.Config{}
+	var err error
+	if cfg.Jobs, err = l.jobs.load(cmd); err != nil {
+		return nil, err
+	}
+	if cfg.Notify, err = a.sections.notify(); err != nil {
+		return nil, usage(cmd, "configuration: %w", err)
+	}
+	m, err := cfg.Machine(l.role)
+	if err != nil {
+		return nil, usage(cmd, "--role: %w", err)
+	}
+	return m, nil
 }
 
 // open opens the recording, or without one the live topic.
-func (l *log) open(cmd *cobra.Command, files []string) (replay.Source, processors.Machine, error) {
+func (l *log) open(cmd *cobra.Command, a *app, files []string) (replay.Source, processors.Machine, error) {
 	if err := l.validate(cmd); err != nil {
 		return nil, nil, err
 	}
-	m, err := machineOf(cmd, l.role)
+	m, err := l.machine(cmd, a)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +99,7 @@ func (a *app) replayRecord() *cobra.Command {
 			if out == "" {
 				return usage(cmd, "--out is missing")
 			}
-			src, _, err := l.open(cmd, nil)
+			src, _, err := l.open(cmd, a, nil)
 			if err != nil {
 				return err
 			}
@@ -129,7 +137,7 @@ func (a *app) replayFold() *cobra.Command {
   quiesce replay fold control.jsonl --expect rows.txt --transcript -`,
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, files []string) error {
-			src, m, err := l.open(cmd, files)
+			src, m, err := l.open(cmd, a, files)
 			if err != nil {
 				return err
 			}
@@ -201,7 +209,7 @@ func (a *app) replayDiff() *cobra.Command {
 			if err := l.validate(cmd); err != nil {
 				return err
 			}
-			m, err := machineOf(cmd, l.role)
+			m, err := l.machine(cmd, a)
 			if err != nil {
 				return err
 			}
@@ -243,7 +251,7 @@ func (a *app) replayInto() *cobra.Command {
 			if to == l.prefix && len(words) == 1 {
 				return usage(cmd, "a log cannot be replayed into itself")
 			}
-			src, m, err := l.open(cmd, words[1:])
+			src, m, err := l.open(cmd, a, words[1:])
 			if err != nil {
 				return err
 			}

@@ -29,6 +29,12 @@ stages:
   two: {in: [b], group: t.two}
 `
 
+// Waits for what must come true: a limit for loaded machines, not a promise.
+const (
+	waitLimit = time.Minute
+	waitTick  = 20 * time.Millisecond
+)
+
 // result of one command line.
 type result struct {
 	code     int

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -95,12 +94,4 @@ func (j Jobs) validate() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-func (n *Node) startWorkflow(ctx context.Context) error {
-	m, err := n.cfg.Jobs.machine()
-	if err != nil {
-		return err
-	}
-	return n.startMachine(ctx, m)
 }

@@ -34,16 +34,12 @@ func (c Notify) validate() error {
 
 // startNotifier runs the group that matches, and the workers that deliver.
 func (n *Node) startNotifier(ctx context.Context) error {
-	m, err := n.cfg.Notify.machine()
-	if err != nil {
-		return err
-	}
 	d, err := deliver.New(n.cfg.Notify.Delivery)
 	if err != nil {
 		return err
 	}
 	n.closers = append(n.closers, d.Close)
-	if err := n.startMachine(ctx, m); err != nil {
+	if err := n.startMachine(ctx, RoleNotifier); err != nil {
 		return err
 	}
 	width := n.cfg.Notify.Concurrency

@@ -27,7 +27,10 @@ type starter struct {
 
 // starters start the roles, in the order in which they are started.
 func (n *Node) starters() []starter {
-	all := []starter{{RoleController, n.startController}, {RoleWorkflow, n.startWorkflow}, {RoleDispatcher, n.startDispatcher},
-		{RoleStats, n.startStats}, {RoleNotifier, n.startNotifier}, {RoleSidecar, n.startSidecar}}
+	machine := func(role string) starter {
+		return starter{role, func(ctx context.Context) error { return n.startMachine(ctx, role) }}
+	}
+	all := []starter{machine(RoleController), machine(RoleWorkflow), {RoleDispatcher, n.startDispatcher}, machine(RoleStats),
+		{RoleNotifier, n.startNotifier}, {RoleSidecar, n.startSidecar}}
 	return slices.DeleteFunc(all, func(s starter) bool { return !slices.Contains(n.cfg.Roles, s.role) })
 }

@@ -2,6 +2,7 @@ package table
 
 import (
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -29,20 +30,42 @@ func word(t batch.Task) string {
 	return wordPending
 }
 
+// Reasons are written after the row that they belong to: what a row has just come to know may have none yet. A read waits
+// that long for them.
+const (
+	freshFor   = 5 * time.Second
+	reasonWait = 500 * time.Millisecond
+	reasonTick = 5 * time.Millisecond
+)
+
 // Tasks returns tasks by feeder and index. It opens a bounded number of chunks, so a page may be short before the end.
 func (v *View) Tasks(id string, outcomes []string, from sidecar.Place, n int) (page sidecar.TaskPage, err error) {
 	var run string
+	var changed int64
 	err = v.read(id, func(m *moment) (err error) {
 		page, err = m.tasks(outcomes, from, n)
 		run = page.Run
+		s, _ := m.row.Snapshot()
+		changed = max(s.EndedAt, s.LastProgress)
 		return err
 	})
 	if err != nil {
 		return page, err
 	}
+	give := time.Now()
+	if give.Sub(time.UnixMilli(changed)) < freshFor {
+		give = give.Add(reasonWait)
+	}
 	for i := range page.Tasks {
-		if err := v.reason(&page.Tasks[i], id, run); err != nil {
-			return page, err
+		for {
+			found, err := v.reason(&page.Tasks[i], id, run)
+			if err != nil {
+				return page, err
+			}
+			if found || !time.Now().Before(give) {
+				break
+			}
+			time.Sleep(reasonTick)
 		}
 	}
 	return page, nil
@@ -126,16 +149,17 @@ func (m *moment) walk(from sidecar.Place, skip func(batch.ChunkRef) bool,
 const reasonsBack = 64
 
 // reason adds what the outcomes topic says of a task: for itself, or for the range of its chunk that it is in. A record
-// that says another outcome than the row is of an earlier round; it is left out.
-func (v *View) reason(t *api.Task, id, run string) error {
+// that says another outcome than the row is of an earlier round; it is left out. found = false: nothing is said of it, or
+// not yet.
+func (v *View) reason(t *api.Task, id, run string) (found bool, err error) {
 	switch t.Outcome {
-	case wordPending, wordRunning, codecs.OK.String():
-		return nil
+	case wordPending, wordRunning, codecs.OK.String(), codecs.Unknown.String():
+		return true, nil
 	}
 	looked := 0
 	key := codecs.OutcomeKey(id, run, t.Index)
 	prefix := key[:len(key)-2] // of the chunk: the upper half of the index
-	return said(v.reasons.Back(prefix, key+"\xff", func(_ string, value []byte) bool {
+	err = said(v.reasons.Back(prefix, key+"\xff", func(_ string, value []byte) bool {
 		o := &codecs.TaskOutcome{}
 		looked++
 		if proto.Unmarshal(value, o) != nil || o.Feeder != t.Feeder || o.Outcome.String() != t.Outcome ||
@@ -143,6 +167,8 @@ func (v *View) reason(t *api.Task, id, run string) error {
 			return looked < reasonsBack
 		}
 		t.Reason, t.Attempt, t.Round, t.Reporter, t.At = o.Reason, o.Attempt, o.Round, o.Reporter, api.Int64(o.At)
+		found = true
 		return false
 	}))
+	return found, err
 }
