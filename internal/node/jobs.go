@@ -56,6 +56,15 @@ func (j Jobs) queue(name string) topology.Queue {
 	return topology.Queue{Name: name}.WithDefaults()
 }
 
+// names are those of all queues; not nil.
+func (j Jobs) names() []string {
+	names := []string{}
+	for _, q := range j.AllQueues() {
+		names = append(names, q.Name)
+	}
+	return names
+}
+
 // definitions returns the job types as they are pinned at a job's start.
 func (j Jobs) definitions() ([]*codecs.JobType, error) {
 	var all []*codecs.JobType
@@ -75,11 +84,7 @@ func (j Jobs) machine() (*job.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	var known []string
-	for _, q := range j.AllQueues() {
-		known = append(known, q.Name)
-	}
-	return job.New(job.Config{Types: types, Queues: known, MaxPerCust: j.PerCustomer, RetentionMs: j.Retention.Milliseconds()})
+	return job.New(job.Config{Types: types, Queues: j.names(), MaxPerCust: j.PerCustomer, RetentionMs: j.Retention.Milliseconds()})
 }
 
 func (j Jobs) validate() error {

@@ -24,7 +24,7 @@ func (n *Node) startSidecar(ctx context.Context) error {
 		listen = defaultListen
 	}
 	s, err := sidecar.New(sidecar.Config{Listen: listen, Token: n.cfg.Token, TLS: n.cfg.TLS, Sources: sources,
-		CustomerKeys: n.cfg.Jobs.CustomerKeys, Topologies: n.cfg.Topologies, Logger: n.cfg.Log, Registry: n.registry, Gatherer: n.registry})
+		CustomerKeys: n.cfg.Jobs.CustomerKeys, Queues: n.cfg.Jobs.names(), Topologies: n.cfg.Topologies, Logger: n.cfg.Log, Registry: n.registry, Gatherer: n.registry})
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,9 @@ type Config struct {
 	// Topologies that explain and /v1/topology know.
 	Topologies []*topology.Topology
 
+	// Queues that the deployment has, for the metric of the workers wanted.
+	Queues []string
+
 	Now      func() time.Time      // default time.Now
 	Logger   *slog.Logger          // default slog.Default()
 	Registry prometheus.Registerer // default a new registry

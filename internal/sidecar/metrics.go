@@ -32,7 +32,7 @@ func newMetrics(cfg Config) (*metrics, error) {
 		return 1
 	}
 	for _, c := range []prometheus.Collector{
-		m.requests, m.duration,
+		m.requests, m.duration, newWorkersWanted(cfg),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "quiesce_sidecar_view_recovered_ratio", Help: "Part of the tables that is loaded, 0 to 1; the least loaded one counts.",
 		}, func() float64 { return cfg.readiness().Percent / 100 }),

@@ -40,7 +40,7 @@ func deploy(t *testing.T, topologies ...*topology.Topology) *deployment {
 	t.Cleanup(cancel)
 	d := &deployment{t: t, ctx: ctx, bootstrap: brokertest.Bootstrap(t), prefix: fmt.Sprintf("t%d", time.Now().UnixNano())}
 	n, err := node.Start(ctx, node.Config{Bootstrap: []string{d.bootstrap}, Prefix: d.prefix, Partitions: 4, DataDir: t.TempDir(),
-		Topologies: topologies, HTTP: node.HTTP{Listen: "127.0.0.1:0"}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		Roles: []string{node.RoleController, node.RoleSidecar}, Topologies: topologies, HTTP: node.HTTP{Listen: "127.0.0.1:0"}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Stop()) })
 	d.node = n
