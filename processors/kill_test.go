@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -21,7 +22,11 @@ import (
 // envChild makes the test binary one instance of the processor, to be killed. Its value is a childConfig.
 const envChild = "QUIESCE_TEST_CHILD"
 
-type childConfig struct{ Bootstrap, Prefix, DataDir, InstanceID string }
+type childConfig struct {
+	Bootstrap, Prefix, DataDir, InstanceID string
+
+	HoldAt int // the step of a row at which the process stops, and says so
+}
 
 // runChild runs a processor until the process is killed.
 func runChild(arg string) error {
@@ -30,8 +35,17 @@ func runChild(arg string) error {
 		return err
 	}
 	version := fmt.Sprint("pid ", os.Getpid()) // every life decides differently: a decision taken twice would show
+	m := &tally{vary: func() string { return version }}
+	if c.HoldAt > 0 {
+		m.step = func(row *tallyRow, _ *codecs.Event) {
+			if row.Steps == c.HoldAt {
+				fmt.Println("held")
+				select {}
+			}
+		}
+	}
 	p, err := New(Config{Bootstrap: []string{c.Bootstrap}, Prefix: c.Prefix, DataDir: c.DataDir, InstanceID: c.InstanceID,
-		Machine: &tally{vary: func() string { return version }}, Timing: Timing{Session: 6 * time.Second},
+		Machine: m, Timing: Timing{Session: 6 * time.Second},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		return err
@@ -42,11 +56,17 @@ func runChild(arg string) error {
 // child starts an instance as a process of its own.
 func (d *deployment) child(dir, instance string) *exec.Cmd {
 	d.t.Helper()
-	arg, err := json.Marshal(childConfig{d.bootstrap, d.prefix, dir, instance})
+	return d.childWith(childConfig{DataDir: dir, InstanceID: instance}, nil)
+}
+
+func (d *deployment) childWith(c childConfig, stdout io.Writer) *exec.Cmd {
+	d.t.Helper()
+	c.Bootstrap, c.Prefix = d.bootstrap, d.prefix
+	arg, err := json.Marshal(c)
 	require.NoError(d.t, err)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), envChild+"="+string(arg))
-	cmd.Stderr = testWriter{d.t}
+	cmd.Stdout, cmd.Stderr = stdout, testWriter{d.t}
 	require.NoError(d.t, cmd.Start())
 	d.t.Cleanup(func() {
 		_ = cmd.Process.Kill()

@@ -140,6 +140,7 @@ func TestKafka(t *testing.T) {
 
 func TestConformance(t *testing.T) {
 	t.Run("C15", moreThanTheBacklog)
+	t.Run("C47", doneAboveAnOpenOne)
 	t.Run("C50", lastRecordsAreCommitted)
 }
 
