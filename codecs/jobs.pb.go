@@ -1135,6 +1135,7 @@ type BatchEnded struct {
 	State         State_Code             `protobuf:"varint,5,opt,name=state,proto3,enum=quiesce.v1.State_Code" json:"state,omitempty"`
 	Counts        *Counts                `protobuf:"bytes,6,opt,name=counts,proto3" json:"counts,omitempty"`
 	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	Refused       string                 `protobuf:"bytes,8,opt,name=refused,proto3" json:"refused,omitempty"` // why a redrive is refused; the other fields say what the batch is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1214,6 +1215,13 @@ func (x *BatchEnded) GetCounts() *Counts {
 func (x *BatchEnded) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *BatchEnded) GetRefused() string {
+	if x != nil {
+		return x.Refused
 	}
 	return ""
 }
@@ -1803,7 +1811,7 @@ const file_jobs_proto_rawDesc = "" +
 	"\x05total\x18\x05 \x01(\rR\x05total\x12\x16\n" +
 	"\x06digest\x18\x06 \x01(\fR\x06digest\x121\n" +
 	"\x06chunks\x18\a \x03(\v2\x19.quiesce.v1.ChunkPositionR\x06chunks\x12\x1a\n" +
-	"\breporter\x18\b \x01(\tR\breporter\"\xd0\x01\n" +
+	"\breporter\x18\b \x01(\tR\breporter\"\xea\x01\n" +
 	"\n" +
 	"BatchEnded\x12\x14\n" +
 	"\x05batch\x18\x01 \x01(\tR\x05batch\x12\x10\n" +
@@ -1812,7 +1820,8 @@ const file_jobs_proto_rawDesc = "" +
 	"\x04step\x18\x04 \x01(\tR\x04step\x12,\n" +
 	"\x05state\x18\x05 \x01(\x0e2\x16.quiesce.v1.State.CodeR\x05state\x12*\n" +
 	"\x06counts\x18\x06 \x01(\v2\x12.quiesce.v1.CountsR\x06counts\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"\xeb\x03\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12\x18\n" +
+	"\arefused\x18\b \x01(\tR\arefused\"\xeb\x03\n" +
 	"\x04Task\x12\x14\n" +
 	"\x05batch\x18\x01 \x01(\tR\x05batch\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\tR\x03run\x12\x14\n" +

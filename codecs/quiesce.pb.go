@@ -1829,7 +1829,7 @@ type CommandArgs struct {
 	Reason        string                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	Outcomes      []string               `protobuf:"bytes,7,rep,name=outcomes,proto3" json:"outcomes,omitempty"`     // redrive: which outcomes become pending again
 	Difference    string                 `protobuf:"bytes,8,opt,name=difference,proto3" json:"difference,omitempty"` // inconsistent: what a watchdog found
-	Watcher       string                 `protobuf:"bytes,9,opt,name=watcher,proto3" json:"watcher,omitempty"`       // watch: key of the job's row that is told when the batch ends
+	Watcher       string                 `protobuf:"bytes,9,opt,name=watcher,proto3" json:"watcher,omitempty"`       // key of the job's row that is told: watch: when the batch ends; redrive: when that is refused
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -37,7 +37,7 @@ func lastSubjobComesBackLate(t *testing.T) {
 			}
 			return worker.Result{}, sleep(ctx, time.Second, nil)
 		}}})
-		w := &world{Deployment: d, t: t, starts: map[string]int{}, counts: map[eventOf]int{}, last: map[eventOf]*codecs.Event{}}
+		w := worldOf(t, d)
 		w.follow()
 		require.NoError(t, d.Send(codecs.TopicJobs, "j", &codecs.Event{Type: codecs.TypeJobRequested, ID: "j", Data: &codecs.JobRequested{Type: "accounts"}}))
 		start := time.Now()

@@ -24,13 +24,16 @@ type world struct {
 	*sim.Deployment
 	t *testing.T
 
-	mu      sync.Mutex
-	counts  map[eventOf]int           // events so far
-	last    map[eventOf]*codecs.Event // the last one of them
-	starts  map[string]int            // of sub-jobs: "<batch>/<index>"
-	running int                       // sub-jobs right now
-	most    int                       // the most at once
-	inputs  []string                  // of s3
+	mu        sync.Mutex
+	counts    map[eventOf]int           // events so far
+	last      map[eventOf]*codecs.Event // the last one of them
+	terminals map[string]int            // by id of a terminal event
+	ok        map[string]int            // sub-jobs that were told ok: "<batch>/<run>/<index>"
+	past      map[string]bool           // batches that were sent commands past their jobs
+	starts    map[string]int            // of sub-jobs: "<batch>/<index>"
+	running   int                       // sub-jobs right now
+	most      int                       // the most at once
+	inputs    []string                  // of s3
 }
 
 type eventOf struct{ kind, key string }
@@ -57,6 +60,10 @@ func inWorld(t *testing.T, o *outline, test func(t *testing.T, w *world)) {
 	})
 }
 
+func worldOf(t *testing.T, d *sim.Deployment) *world {
+	return &world{Deployment: d, t: t, starts: map[string]int{}, counts: map[eventOf]int{}, last: map[eventOf]*codecs.Event{}, terminals: map[string]int{}, ok: map[string]int{}, past: map[string]bool{}}
+}
+
 func newWorld(t *testing.T, o *outline) *world {
 	if o.step == nil {
 		o.step = &codecs.FanOutSpec{}
@@ -76,7 +83,7 @@ func newWorld(t *testing.T, o *outline) *world {
 	}
 	d, err := sim.Start(t.Context(), sim.Config{Types: []*codecs.JobType{bills}, Log: quiet})
 	require.NoError(t, err)
-	w := &world{Deployment: d, t: t, starts: map[string]int{}, counts: map[eventOf]int{}, last: map[eventOf]*codecs.Event{}}
+	w := worldOf(t, d)
 	d.Work(sim.Pool{Workers: 2, Config: worker.Config{Queue: "single", Handler: func(ctx context.Context, task *worker.Task) (worker.Result, error) {
 		if task.Step != "s3" {
 			return worker.Result{}, nil
@@ -101,11 +108,34 @@ func (w *world) follow() {
 			of, copied := eventOf{strings.Clone(ev.Type), strings.Clone(ev.Key)}, *ev
 			w.counts[of]++
 			w.last[of] = &copied
+			if strings.HasSuffix(ev.ID, "/terminal") {
+				w.terminals[strings.Clone(ev.ID)]++
+			}
+			if d, ok := ev.Data.(*codecs.SubjobsCompleted); ok {
+				return w.done(of.key, d)
+			}
 			return nil
 		}); err != nil {
 			w.t.Error(err)
 		}
 	}()
+}
+
+// done counts the sub-jobs that became ok.
+func (w *world) done(batch string, d *codecs.SubjobsCompleted) error {
+	for _, it := range d.Items {
+		if it.Outcome != codecs.OK {
+			continue
+		}
+		if err := codecs.ForEachRange(it, func(first, last uint32) {
+			for i := first; i <= last; i++ {
+				w.ok[fmt.Sprintf("%s/%s/%d", batch, d.Run, i)]++
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *world) subjob(o *outline) worker.Handler {

@@ -37,7 +37,7 @@ func TestMillionBesideSmallJobs(t *testing.T) {
 		d, err := sim.Start(t.Context(), sim.Config{Types: []*codecs.JobType{fan("huge", hugeWindow), fan("small", 0)}, Log: quiet})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, d.Stop()) }()
-		w := &world{Deployment: d, t: t, starts: map[string]int{}, counts: map[eventOf]int{}, last: map[eventOf]*codecs.Event{}}
+		w := worldOf(t, d)
 		d.Work(sim.Pool{Workers: 1, Config: worker.Config{Queue: "split-huge", Splitter: numbered(million)}})
 		d.Work(sim.Pool{Workers: 1, Config: worker.Config{Queue: "split-small", Splitter: numbered(smallTasks)}})
 		d.Work(sim.Pool{Workers: hugePool, Config: worker.Config{Queue: "work", Handler: w.subjob(&outline{lasts: hugeTask})}})

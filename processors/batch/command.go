@@ -29,7 +29,10 @@ func (s *step) command(d *codecs.BatchCommand) {
 		r.Version++
 	}
 	s.answer(&codecs.CommandAnswer{Id: id, Verb: clip(d.Verb), Applied: reason == "", Reason: clip(reason), At: r.Now})
-	if reason == "" && r.run != nil {
+	switch {
+	case reason != "":
+		s.refuse(d, reason)
+	case r.run != nil:
 		s.evaluate()
 	}
 }

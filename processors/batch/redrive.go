@@ -7,7 +7,8 @@ import (
 )
 
 // redrive opens the next round of the run: tasks that failed, timed out, were lost or cancelled, or never ran, become
-// pending again; ok and skipped stay, and so does N.
+// pending again; ok and skipped stay, and so does N. A batch whose tasks all were ok when it was cancelled, or when its
+// deadline passed while it was paused, completes in it.
 func (s *step) redrive(l *life, a *codecs.CommandArgs) string {
 	switch {
 	case l.open() != nil:
@@ -22,7 +23,7 @@ func (s *step) redrive(l *life, a *codecs.CommandArgs) string {
 		return "/outcomes: a redrive takes every task that is not ok or skipped"
 	case l.marked():
 		return "a batch in mode markers has no task to name: feed it again under a new run"
-	case l.sum.n[codecs.OK]+l.sum.n[codecs.Skipped]+l.sum.n[codecs.Unknown] >= l.total():
+	case l.State == codecs.State_completed && l.sum.n[codecs.OK]+l.sum.n[codecs.Skipped]+l.sum.n[codecs.Unknown] >= l.total():
 		return "nothing to redrive: every task is ok or skipped"
 	}
 	if reason := s.reopen(l); reason != "" {
@@ -65,4 +66,17 @@ func (s *step) reopen(l *life) string {
 		}
 	}
 	return ""
+}
+
+// refuse tells a job that its redrive is refused. Of an open batch it hears the end.
+func (s *step) refuse(d *codecs.BatchCommand, reason string) {
+	key, l := clip(d.Args.GetWatcher()), s.r.run
+	if d.Verb != "redrive" || key == "" || l != nil && l.open() != nil && d.Args.Run == l.Run {
+		return
+	}
+	m := &codecs.BatchEnded{Batch: s.r.Batch, Run: d.Args.Run, Refused: clip(reason)}
+	if l != nil && l.Run == m.Run {
+		m.Round, m.State, m.Counts = l.round(), l.State, clone(l.tally())
+	}
+	s.out = append(s.out, codecs.Message{Topic: codecs.TopicJobs, Key: key, Type: codecs.TypeBatchEnded, Due: true, Trace: s.ev.Traceparent, Data: m})
 }

@@ -103,7 +103,7 @@ func (w *twin) redrive(u *twinRun, d *codecs.Deadlines) bool {
 		}
 	}
 	if u.open || u.state == codecs.State_collected || u.state == codecs.State_inconsistent || !u.isSealed() ||
-		u.start.Mode == modeMarkers || settled >= u.total() {
+		u.start.Mode == modeMarkers || u.state == codecs.State_completed && settled >= u.total() {
 		return false
 	}
 	w.reopen(u)

@@ -32,6 +32,10 @@ func (s *step) stepBatchEnded(i int, d *codecs.BatchEnded) {
 		s.audit().Stale++
 		return
 	}
+	if d.Refused != "" {
+		s.redriveRefused(i, d)
+		return
+	}
 	state, ok := stepStateOf[d.State]
 	if !ok {
 		s.reject(fmt.Sprintf("batch %s ended as %s", d.Batch, d.State))
@@ -52,6 +56,20 @@ func (s *step) stepBatchEnded(i int, d *codecs.BatchEnded) {
 		s.endStep(i, state, d.Reason)
 		s.advance()
 	}
+}
+
+// redriveRefused fails a step whose batch does not run again: it was collected, is inconsistent, or has no round left.
+func (s *step) redriveRefused(i int, d *codecs.BatchEnded) {
+	st := s.r.Steps[i]
+	if ended(s.r.State) || st.State != codecs.StepState_running {
+		s.late()
+		return
+	}
+	if d.Round > 0 {
+		st.BatchRound = d.Round
+	}
+	s.endStep(i, codecs.StepState_failed, "redrive: "+d.Refused)
+	s.advance()
 }
 
 // stepStateOf maps the end of a batch to the end of its step. An inconsistent batch fails the step, with its reason.

@@ -82,7 +82,7 @@ func (s *step) again(i int) {
 	}
 	st.State, st.BatchRound, st.StartedAt, st.EndedAt, st.Reason = codecs.StepState_running, st.BatchRound+1, r.Now, 0, ""
 	s.event(codecs.TypeStepStarted, i)
-	args := &codecs.CommandArgs{Run: st.Run}
+	args := &codecs.CommandArgs{Run: st.Run, Watcher: r.Key}
 	if by := r.Definition.Steps[i].FanOut.CompleteBy; by > 0 {
 		args.Deadlines = &codecs.Deadlines{CompleteBy: r.Now + by}
 	}
