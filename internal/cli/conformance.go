@@ -25,6 +25,8 @@ compares what comes out. Batches and jobs have ids of their own; nothing else of
 Scripts about jobs need the queue named with --queue: it exists, and nobody works on it, because the scripts are its workers.
 A script whose queue or role the deployment does not have is not run, and says so.`,
 		Example: `  quiesce conformance --list
+  quiesce dev --queues conformance     # then, beside it:
+  quiesce conformance
   quiesce conformance --bootstrap-server kafka-1:9092 C18 C33`,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			all, err := conformance.Load(scripts.FS)

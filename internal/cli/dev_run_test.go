@@ -106,8 +106,8 @@ func TestDevKeepsItsBatchesOverARestart(t *testing.T) {
 func TestConformanceCommandOnDev(t *testing.T) {
 	binary.Path(t)
 	isolate(t)
-	_, bootstrap, _ := dev(t)
-	r := run(t, "", "conformance", "--bootstrap-server", bootstrap, "--json", "C18", "C33")
+	_, bootstrap, _ := dev(t, "--queues", "conformance=2")
+	r := run(t, "", "conformance", "--bootstrap-server", bootstrap, "--json", "C18", "C33", "C12", "C37j")
 	require.Equal(t, cli.ExitOK, r.code, r.err+r.out)
 	for _, line := range strings.Split(strings.TrimSpace(r.out), "\n") {
 		var res conformance.Result
@@ -115,6 +115,11 @@ func TestConformanceCommandOnDev(t *testing.T) {
 		require.True(t, res.Passed)
 	}
 	require.Contains(t, run(t, "", "conformance", "--list").out, "C33")
+	r = run(t, "", "conformance", "--bootstrap-server", bootstrap, "--queue", "nowhere", "C12", "C18")
+	require.Equal(t, cli.ExitOK, r.code, r.err+r.out)
+	require.Contains(t, r.out, "NOT RUN C12")
+	require.Contains(t, r.out, "no queue nowhere here")
+	require.Contains(t, r.out, "ok      C18")
 }
 
 // what HTTP says of the demo's batch while everything still runs is what the demo printed.

@@ -94,6 +94,7 @@ func (s *Server) listBatches(w http.ResponseWriter, r *http.Request) {
 	if next != "" {
 		list.Next = pageToken(batchTokens, next)
 	}
+	s.markStale(w, s.cfg.Batches)
 	writeJSON(w, 200, list)
 }
 

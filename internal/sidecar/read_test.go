@@ -131,9 +131,11 @@ func TestRecoveringViewServesNothing(t *testing.T) {
 	b.get("/healthz").ok(200, nil)
 
 	b.d.Recover(sidecar.Readiness{Percent: 100, OK: true, Stale: true})
-	r := b.get("/v1/batches/b-1")
-	r.ok(200, nil)
-	require.Equal(t, "reconnecting", r.header.Get("Quiesce-View"))
+	for _, path := range []string{"/v1/batches", "/v1/batches/b-1", "/v1/batches/b-1/tasks", "/v1/batches/b-1/missing", "/v1/batches/b-1/explain"} {
+		r := b.get(path)
+		r.ok(200, nil)
+		require.Equal(t, "reconnecting", r.header.Get("Quiesce-View"), path)
+	}
 	b.get("/readyz").problem(503, api.ProblemRecovering)
 
 	b.d.Recover(sidecar.Readiness{Percent: 100, OK: true})
