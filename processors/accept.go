@@ -260,6 +260,7 @@ func (p *part) touch(e *entry) {
 	if e.inCut == nil {
 		e.inCut = p.open
 		p.open.dirty = append(p.open.dirty, e)
+		p.open.weight += e.weight
 	}
 	if p.cache.rows[e.key] != e { // it was evicted while it was loaded for this event
 		p.cache.add(e)

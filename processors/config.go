@@ -38,8 +38,8 @@ type Config struct {
 	Security Security
 	// Timing bounds the waits. Zero fields have the defaults documented there.
 	Timing Timing
-	// CacheBytes bounds the decoded rows kept per partition, by the memory they take. Rows of unfinished cuts are kept
-	// beyond it. Default 64 MiB.
+	// CacheBytes bounds the decoded rows kept, by the memory they take; each partition of the table has an equal part of
+	// it, whoever owns it. Rows of unfinished cuts are kept beyond it. Default 96 MiB.
 	CacheBytes int
 	// ThroughGoka passes messages through goka's own loop instead of from the claim to the machine. Slower; for
 	// comparison. Default false.
@@ -97,7 +97,7 @@ func (c Config) WithDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	def(&c.CacheBytes, 64<<20)
+	def(&c.CacheBytes, 96<<20)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -17,6 +17,7 @@ type cut struct {
 	dirty       []*entry  // in the order in which they were first touched
 	outputs     []*output // in input order
 	outBytes    int
+	weight      int // of the dirty rows
 	command     bool
 	crowded     bool // the outbox of a row is full
 
@@ -31,11 +32,12 @@ type cut struct {
 
 const (
 	maxCutInputs   = 1 << 20
-	maxCutOutBytes = 32 << 20
+	maxCutOutBytes = 16 << 20
+	maxCutWeight   = 16 << 20
 )
 
 func (c *cut) full() bool {
-	return c.crowded || c.inputs >= maxCutInputs || c.outBytes >= maxCutOutBytes
+	return c.crowded || c.inputs >= maxCutInputs || c.outBytes >= maxCutOutBytes || c.weight >= maxCutWeight
 }
 
 func (c *cut) send(o *output) {
@@ -167,18 +169,7 @@ func (p *part) write(c *cut, e *entry) error {
 			return nil
 		}
 	}
-	kept := e.outbox[:0]
-	for _, o := range e.outbox {
-		if o.source >= p.done.Offset { // the cuts before this one are wholly done: what they sent is acknowledged
-			kept = append(kept, o)
-		}
-	}
-	clear(e.outbox[len(kept):])
-	e.outbox = kept
-	e.outBytes = 0
-	for _, o := range kept {
-		e.outBytes += o.size()
-	}
+	e.acked(p.done.Offset)
 	if len(e.Spans) > 0 {
 		e.Spans = p.pruned(e.Spans)
 	}

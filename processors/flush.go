@@ -138,6 +138,9 @@ func (p *part) finish(c *cut) {
 		p.moved = time.Now()
 	}
 	p.done = c.after
+	for _, e := range c.entries {
+		e.acked(p.done.Offset)
+	}
 	p.doneAt = time.Now()
 	p.mu.Unlock()
 	if c.inputs > 0 {

@@ -28,6 +28,23 @@ func (o *output) size() int {
 	return n
 }
 
+// acked drops the outputs of inputs below done from the row's outbox: those cuts are wholly done, so they are
+// acknowledged. In the record of the row they stay until it is written again.
+func (e *entry) acked(done int64) {
+	kept := e.outbox[:0]
+	e.outBytes = 0
+	for _, o := range e.outbox {
+		if o.source >= done {
+			kept = append(kept, o)
+			e.outBytes += o.size()
+		}
+	}
+	clear(e.outbox[len(kept):])
+	if e.outbox = kept; len(kept) == 0 {
+		e.outbox = nil
+	}
+}
+
 func (o *output) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(o.source))
 	b = binary.AppendUvarint(b, uint64(o.index))

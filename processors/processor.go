@@ -123,7 +123,7 @@ func (p *Processor) prepare(ctx context.Context, c *client) (map[string]int32, e
 	m, prefix := p.cfg.Machine, p.cfg.Prefix
 	e := &env{
 		machine: m, prefix: prefix, group: codecs.Group(prefix, m.Role()), input: codecs.Topic(prefix, m.Input()), table: codecs.Table(prefix, m.Role()),
-		out: c, logs: c, log: p.log, m: p.m, timing: p.cfg.Timing, cacheBytes: p.cfg.CacheBytes, now: p.cfg.Now, hook: p.cfg.Hook, faults: p.faults, off: p.cfg.off,
+		out: c, logs: c, log: p.log, m: p.m, timing: p.cfg.Timing, now: p.cfg.Now, hook: p.cfg.Hook, faults: p.faults, off: p.cfg.off,
 		hasStatus: m.Role() == codecs.GroupController, faultOf: func(_ int32, err error) { p.setLast(err) },
 	}
 	e.source = codecs.Source(prefix, e.group)
@@ -152,6 +152,7 @@ func (p *Processor) prepare(ctx context.Context, c *client) (map[string]int32, e
 		e.timing.DeleteRetention = min(e.timing.DeleteRetention, retention)
 	}
 	e.topicID, e.partitions = codecs.TopicID(topics[e.input].ID), counts[e.input]
+	e.cacheBytes = p.cfg.CacheBytes / int(max(e.partitions, 1))
 	p.client = c
 	p.env, p.tableID = e, codecs.TopicID(topics[e.table].ID)
 	return counts, nil

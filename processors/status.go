@@ -20,23 +20,53 @@ func (p *part) sendStatus(b *burst, o *output) {
 	b.send(p.out, p.status.topic, p.id, o.key, value, headers)
 }
 
-// repeatAllStatus writes the claim and the status of every open row to the status topic: followers that took a record
-// of a former owner for the last word are corrected.
-func (p *part) repeatAllStatus(ctx context.Context, outputs []*output) error {
-	if !p.hasStatus || p.off.noStatusRepeat {
+// repeater writes the claim and the status of every open row to the status topic: followers that took a record of a
+// former owner for the last word are corrected.
+type repeater struct {
+	*part
+	b     *burst
+	count int  // in b
+	first bool // the claim is in b
+}
+
+// repeatBurst bounds the records that wait for their acks.
+const repeatBurst = 1000
+
+func (p *part) repeater() *repeater {
+	r := &repeater{part: p, b: newBurst(repeatBurst, false), first: true}
+	if p.repeats() {
+		r.b.send(p.out, p.status.topic, p.id, []byte(codecs.ClaimKey), claimRecord(p.claim, p.owner), nil)
+	}
+	return r
+}
+
+func (p *part) repeats() bool { return p.hasStatus && !p.off.noStatusRepeat }
+
+func (r *repeater) repeat(ctx context.Context, o *output) error {
+	if !r.repeats() {
 		return nil
 	}
-	b := newBurst(len(outputs)+1, false)
-	b.send(p.out, p.status.topic, p.id, []byte(codecs.ClaimKey), claimRecord(p.claim, p.owner), nil)
-	for _, o := range outputs {
-		p.sendStatus(b, o)
+	r.sendStatus(r.b, o)
+	if r.count++; r.count < repeatBurst {
+		return nil
 	}
-	acks, err := b.wait(ctx)
+	return r.flush(ctx)
+}
+
+// flush waits for the acks.
+func (r *repeater) flush(ctx context.Context) error {
+	if !r.repeats() {
+		return nil
+	}
+	acks, err := r.b.wait(ctx)
 	if err != nil {
 		return fmt.Errorf("repeat status: %w", err)
 	}
-	p.status.next = acks[0]
-	return p.repairStatus(ctx, acks)
+	if r.first {
+		r.status.next = acks[0]
+	}
+	r.b, r.count, r.first = newBurst(repeatBurst, false), 0, false
+	return r.repairStatus(ctx, acks)
 }
 
 // repairStatus handles the gaps between acks of the status topic: the keys that a stranger wrote get their status again.

@@ -64,7 +64,7 @@ func (d *disk) open() error {
 	if err := os.MkdirAll(d.dir, 0o755); err != nil {
 		return err
 	}
-	db, err := leveldb.OpenFile(d.dir, &opt.Options{Filter: filter.NewBloomFilter(10), WriteBuffer: 8 << 20, BlockCacheCapacity: 8 << 20, NoSync: true})
+	db, err := leveldb.OpenFile(d.dir, &opt.Options{Filter: filter.NewBloomFilter(10), WriteBuffer: 4 << 20, BlockCacheCapacity: 4 << 20, NoSync: true})
 	if err != nil {
 		return err
 	}

@@ -11,27 +11,27 @@ import (
 
 // survey looks at every row once: deadlines, deletes, and the status that followers get again.
 func (p *part) survey(ctx context.Context) error {
-	s := surveyor{part: p}
+	s := surveyor{part: p, status: p.repeater()}
 	s.glancer, _ = p.machine.(Glancer)
-	if err := p.st.Each(s.take); err != nil {
+	if err := p.st.Each(func(key, value []byte) error { return s.take(ctx, key, value) }); err != nil {
 		return fmt.Errorf("survey: %w", err)
 	}
 	s.settle()
-	return p.repeatAllStatus(ctx, s.status)
+	return s.status.flush(ctx)
 }
 
 // surveyor goes through the store in key order: the parts of a row stand behind it.
 type surveyor struct {
 	*part
 	glancer Glancer // nil = every row is decoded
-	status  []*output
+	status  *repeater
 	last    candidate // what the last header row allows to delete
 	there   []string  // of its parts, those that exist
 	settled string    // key of the last header row if it was not decoded
 	value   []byte    // of it
 }
 
-func (s *surveyor) take(key, value []byte) error {
+func (s *surveyor) take(ctx context.Context, key, value []byte) error {
 	if codecs.IsReserved(key) {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (s *surveyor) take(key, value []byte) error {
 	s.timers.set(e.key, s.machine.Deadline(e.row))
 	s.last, _ = s.candidate(e)
 	if o := s.statusOf(e); o != nil {
-		s.status = append(s.status, o)
+		return s.status.repeat(ctx, o)
 	}
 	return nil
 }

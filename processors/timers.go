@@ -14,6 +14,7 @@ import (
 type timers struct {
 	byKey map[string]*timer
 	heap  timerHeap
+	rest  time.Time // none before it
 }
 
 type timer struct {
@@ -27,6 +28,11 @@ type timer struct {
 const (
 	firstNudge = time.Second
 	lastNudge  = time.Minute
+
+	// After a take-over all open rows may be due. They get a burst of nudges at a time, so that their answers are many
+	// small cuts and events of others pass between them.
+	nudgeBurst = 500
+	nudgePause = 20 * time.Millisecond
 )
 
 // set takes the row's deadline after an event; 0 = none.
@@ -50,14 +56,17 @@ func (t *timers) set(key string, deadline int64) {
 	}
 }
 
-// due returns the keys to nudge now, and schedules their next nudge.
+// due returns up to a burst of keys to nudge now, and schedules their next nudge.
 func (t *timers) due(now time.Time) (keys []string) {
-	for len(t.heap) > 0 && !t.heap[0].next.After(now) {
+	for len(t.heap) > 0 && !t.heap[0].next.After(now) && !t.rest.After(now) {
 		x := t.heap[0]
 		keys = append(keys, x.key)
 		x.next = now.Add(min(firstNudge<<min(x.tries, 10), lastNudge))
 		x.tries++
 		heap.Fix(&t.heap, 0)
+		if len(keys) == nudgeBurst {
+			t.rest = now.Add(nudgePause)
+		}
 	}
 	return keys
 }
@@ -69,7 +78,7 @@ func (p *part) untilNudge(now time.Time) time.Duration {
 	if len(p.timers.heap) == 0 {
 		return time.Hour
 	}
-	return max(p.timers.heap[0].next.Sub(now), 0)
+	return max(p.timers.heap[0].next.Sub(now), p.timers.rest.Sub(now), 0)
 }
 
 // nudge writes the nudges that are due to the own input topic.

@@ -32,6 +32,8 @@ type Config struct {
 	Only bool
 	// Seed of the shuffling. Default 1.
 	Seed uint64
+	// Program is what scenarios that need a controller in a process of its own start. Default: this program.
+	Program string
 	// Command is printed in the result.
 	Command string
 	// Log gets what goes wrong. Default: discarded.
@@ -57,7 +59,7 @@ func (c Config) WithDefaults(scenario string) Config {
 		def(&c.Batches, 500)
 		def(&c.N, c.Batches*10)
 		def(&c.K, 1)
-	case Recovery:
+	case Recovery, Memory:
 		def(&c.N, 1_000_000)
 		def(&c.Active, 100_000)
 		c.Batches = c.N

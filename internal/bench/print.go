@@ -27,7 +27,7 @@ var (
 	p50     = column{"p50 ms", func(r *Result) string { return number(r.P50ms) }}
 	p99     = column{"p99 ms", func(r *Result) string { return number(r.P99ms) }}
 	cpu     = column{"CPU s/M", func(r *Result) string { return number(r.CPUPerMillion) }}
-	memory  = column{"RSS", func(r *Result) string { return bytes(int64(r.RSSMiB * (1 << 20))) }}
+	memory  = column{"RSS", func(r *Result) string { return mib(r.RSSMiB) }}
 	others  = column{"other CPU", func(r *Result) string { return fmt.Sprintf("%.0f %%", r.ForeignCPUPercent) }}
 )
 
@@ -41,7 +41,7 @@ var layouts = []layout{
 		{"x plain goka", func(r *Result) string { return number(r.RatioPlain) }},
 		{"x raw", func(r *Result) string { return number(r.RatioRaw) }},
 		p50, p99,
-		{"changelog", func(r *Result) string { return bytes(r.ChangelogBytes) }},
+		{"changelog", func(r *Result) string { return size(r.ChangelogBytes) }},
 		cpu, memory, others}},
 	{[]string{Recovery}, []column{
 		{"rows", func(r *Result) string { return number(float64(r.Rows)) }},
@@ -49,6 +49,16 @@ var layouts = []layout{
 		{"rows/s", func(r *Result) string { return number(r.RowsPerS) }},
 		{"same disk s", func(r *Result) string { return number(r.SameDiskSeconds) }},
 		cpu, memory, others}},
+	{[]string{Memory}, []column{
+		{"open", func(r *Result) string { return number(float64(r.Active)) }},
+		{"collected", func(r *Result) string { return number(float64(r.N)) }},
+		{"idle", func(r *Result) string { return mib(r.IdleMiB) }},
+		{"open taken over", func(r *Result) string { return mib(r.TakenOverMiB) }},
+		{"all in use", func(r *Result) string { return mib(r.OpenMiB) }},
+		{"most", func(r *Result) string { return mib(r.MostMiB) }},
+		{"bytes an open one", func(r *Result) string { return number(r.BytesPerOpen) }},
+		{"with collected", func(r *Result) string { return mib(r.CollectedMiB) }},
+		others}},
 	{[]string{Fanout}, []column{
 		{"jobs", func(r *Result) string { return number(float64(r.Jobs)) }},
 		{"tasks a job", func(r *Result) string { return number(float64(r.N / r.Jobs)) }},
@@ -91,6 +101,8 @@ func (l *layout) print(w io.Writer, results []Result) error {
 	return t.Flush()
 }
 
+func mib(x float64) string { return size(int64(x * (1 << 20))) }
+
 func number(x float64) string {
 	switch {
 	case x == 0:
@@ -103,7 +115,7 @@ func number(x float64) string {
 	return fmt.Sprintf("%.3g", x)
 }
 
-func bytes(n int64) string {
+func size(n int64) string {
 	switch {
 	case n == 0:
 		return "-"

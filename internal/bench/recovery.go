@@ -17,7 +17,6 @@ import (
 
 // RecoveryFigures are those of one scenario alone.
 type RecoveryFigures struct {
-	Rows            int     `json:"rows"`              // of the table
 	SameDiskSeconds float64 `json:"same_disk_seconds"` // seconds is with an empty disk
 }
 
@@ -33,7 +32,7 @@ func recovery(ctx context.Context, f *field, r *Result) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r.RecoveryFigures = &RecoveryFigures{Rows: rows}
+	r.Rows, r.RecoveryFigures = rows, &RecoveryFigures{}
 	for i, took := range []*float64{&r.Seconds, &r.SameDiskSeconds} {
 		m, err := quiet(func() (measure, error) {
 			return f.takeOver(ctx, dir, func(ctx context.Context) error { return f.complete(ctx, filledID(i, true)) })

@@ -32,7 +32,9 @@ type Result struct {
 	CPUPerMillion     float64 `json:"cpu_s_per_million,omitempty"`
 	ForeignCPUPercent float64 `json:"foreign_cpu_percent"`
 	Command           string  `json:"command"`
+	Rows              int     `json:"rows,omitempty"` // of the table
 	*RecoveryFigures
+	*MemoryFigures
 	*FanoutFigures
 }
 

@@ -24,6 +24,7 @@ const (
 	Hot     = "hot"
 
 	Recovery = "recovery"
+	Memory   = "memory"
 	Fanout   = "fanout"
 )
 
@@ -48,6 +49,8 @@ func Run(ctx context.Context, scenario string, cfg Config) (Result, error) {
 		err = latency(ctx, f, &r)
 	case Recovery:
 		err = recovery(ctx, f, &r)
+	case Memory:
+		err = memoryUse(ctx, f, &r)
 	case Fanout:
 		err = fanout(ctx, f, &r)
 	default:

@@ -66,3 +66,26 @@ func rss() float64 {
 	}
 	return round(pages * float64(os.Getpagesize()) / (1 << 20))
 }
+
+// residentOf is the resident memory of a process, now and at most, in MiB.
+func residentOf(pid int) (resident, most float64, ok bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0, 0, false
+	}
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) < 2 {
+			continue
+		}
+		kib, err := strconv.ParseFloat(f[1], 64)
+		switch {
+		case err != nil:
+		case f[0] == "VmRSS:":
+			resident = round(kib / 1024)
+		case f[0] == "VmHWM:":
+			most = round(kib / 1024)
+		}
+	}
+	return resident, most, resident > 0
+}

@@ -17,6 +17,7 @@ func (a *app) benchCommand() *cobra.Command {
 		a.scenario(bench.Ingest, "Many batches, k completions a record, exact", "quiesce bench ingest --n 2000000 --batches 2000 --k 1"),
 		a.benchAll(),
 		a.scenario(bench.Recovery, "Take over a table of n collected and active open batches", "quiesce bench recovery --n 1000000 --active 100000"),
+		a.scenario(bench.Memory, "Resident memory of a controller with active open and n collected batches", "quiesce bench memory --active 100000"),
 		a.scenario(bench.Fanout, "Jobs of many sub-jobs that do nothing, one job after the other", "quiesce bench fanout --n 100000 --batches 10"),
 		a.scenario(bench.Hot, "One batch of many tasks", "quiesce bench hot --n 10000000 --k 100 --order random --json"))
 }
