@@ -64,6 +64,13 @@ func (c Config) WithDefaults(scenario string) Config {
 		def(&c.Active, 100_000)
 		c.Batches = c.N
 		def(&c.K, 1)
+	case Beside:
+		def(&c.Batches, 200)
+		def(&c.N, 10_000_000)
+		def(&c.K, 100)
+		if c.Order == "" {
+			c.Order = Sequential
+		}
 	case Fanout:
 		def(&c.N, 100_000)
 		def(&c.Batches, 10)
@@ -106,6 +113,15 @@ func (c Config) Validate() error {
 	check(c.Partitions > 0, "partitions %d: at least one", c.Partitions)
 	check(c.N/max(c.Batches, 1) <= 1<<31, "n %d: too many tasks a batch", c.N)
 	return errors.Join(errs...)
+}
+
+// ValidateFor reports in addition what cannot work in one scenario.
+func (c Config) ValidateFor(scenario string) error {
+	err := c.Validate()
+	if scenario == Beside && c.Partitions < 2 {
+		err = errors.Join(err, errors.New("partitions: beside needs at least two"))
+	}
+	return err
 }
 
 // Line is the command that measures this: settings at their defaults are left out.

@@ -5,6 +5,8 @@
 //	ingest    many batches, K completions a record, exact
 //	hot       one batch of many tasks
 //	recovery  a controller takes over a table of collected and open batches
+//	memory    resident memory of a controller in a process of its own: idle, with open and with collected batches
+//	beside    small batches beside a hot one that is fed at half of what it can take
 //	fanout    jobs of sub-jobs that do nothing: request, split, queue, workers, completion event
 //
 // ingest and hot are run four times over the same preloaded records:

@@ -35,6 +35,7 @@ type Result struct {
 	Rows              int     `json:"rows,omitempty"` // of the table
 	*RecoveryFigures
 	*MemoryFigures
+	*BesideFigures
 	*FanoutFigures
 }
 

@@ -25,13 +25,14 @@ const (
 
 	Recovery = "recovery"
 	Memory   = "memory"
+	Beside   = "beside"
 	Fanout   = "fanout"
 )
 
 // Run measures one scenario.
 func Run(ctx context.Context, scenario string, cfg Config) (Result, error) {
 	cfg = cfg.WithDefaults(scenario)
-	if err := cfg.Validate(); err != nil {
+	if err := cfg.ValidateFor(scenario); err != nil {
 		return Result{}, fmt.Errorf("bench %s: %w", scenario, err)
 	}
 	f, done, err := prepare(ctx, cfg)
@@ -51,6 +52,8 @@ func Run(ctx context.Context, scenario string, cfg Config) (Result, error) {
 		err = recovery(ctx, f, &r)
 	case Memory:
 		err = memoryUse(ctx, f, &r)
+	case Beside:
+		err = beside(ctx, f, &r)
 	case Fanout:
 		err = fanout(ctx, f, &r)
 	default:

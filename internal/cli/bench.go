@@ -18,6 +18,7 @@ func (a *app) benchCommand() *cobra.Command {
 		a.benchAll(),
 		a.scenario(bench.Recovery, "Take over a table of n collected and active open batches", "quiesce bench recovery --n 1000000 --active 100000"),
 		a.scenario(bench.Memory, "Resident memory of a controller with active open and n collected batches", "quiesce bench memory --active 100000"),
+		a.scenario(bench.Beside, "Small batches beside a hot one, half of them on its partition", "quiesce bench beside --n 10000000 --batches 200"),
 		a.scenario(bench.Fanout, "Jobs of many sub-jobs that do nothing, one job after the other", "quiesce bench fanout --n 100000 --batches 10"),
 		a.scenario(bench.Hot, "One batch of many tasks", "quiesce bench hot --n 10000000 --k 100 --order random --json"))
 }
@@ -36,7 +37,7 @@ func (a *app) scenario(name, short, example string) *cobra.Command {
 			}
 			cfg.Command = cfg.Line(name)
 			cfg.Log = a.log
-			if err := cfg.WithDefaults(name).Validate(); err != nil {
+			if err := cfg.WithDefaults(name).ValidateFor(name); err != nil {
 				return usage(cmd, "%w", err)
 			}
 			a.notef("%s\n", cfg.Command)
