@@ -27,6 +27,7 @@ type seen struct {
 	taken       int                        // of these, by the script
 	deliveries  map[string]map[string]bool // of notifications: type of the event -> distinct ids
 	deadLetters []string                   // reasons
+	odd         []string                   // counts whose sum is not their total
 }
 
 func newSeen() *seen {
@@ -51,12 +52,26 @@ func (s *seen) add(typ, id string, data any) {
 		if e.State != 0 {
 			s.last = e
 		}
+		s.sum(typ, e.Counts)
 	case *codecs.JobEvent:
 		if e.Step == "" {
 			s.job = e
 		} else {
 			s.steps[e.Step] = e.StepState.String()
 		}
+		s.sum(typ, e.Counts)
+	}
+}
+
+// sum holds what every answer of every script must hold: the total is the sum of the parts, once there is a total.
+func (s *seen) sum(typ string, c *codecs.Counts) {
+	if c.GetTotal() == 0 {
+		return
+	}
+	n := uint64(c.Pending) + uint64(c.Running) + uint64(c.Ok) + uint64(c.Failed) + uint64(c.Skipped) + uint64(c.Cancelled) +
+		uint64(c.TimedOut) + uint64(c.Lost) + uint64(c.Unknown)
+	if n != uint64(c.Total) {
+		s.odd = append(s.odd, fmt.Sprintf("%s: %d of %d tasks in its counts", typ, n, c.Total))
 	}
 }
 
@@ -82,6 +97,9 @@ func (e *Expectation) check(s *seen) (faults []string) {
 		if !strings.Contains(reason, e.DeadLetter) {
 			fault("dead letter %q, want %q in it", reason, e.DeadLetter)
 		}
+	}
+	for _, odd := range s.odd {
+		fault("%s", odd)
 	}
 	for _, typ := range keys(e.Deliveries) {
 		if got := len(s.deliveries[typ]); got != e.Deliveries[typ] {

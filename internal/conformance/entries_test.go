@@ -1,12 +1,14 @@
 package conformance
 
 import (
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -35,10 +37,39 @@ func TestEveryEntryIsShown(t *testing.T) {
 	for n := range entries {
 		id := fmt.Sprintf("C%02d", n+1)
 		require.NotEmpty(t, shown[id], "no script and no test is named %s", id)
-		t.Log(id, strings.Join(shown[id], ", "))
-		delete(shown, id)
 	}
-	require.Empty(t, shown, "there is no such entry")
+	require.Len(t, shown, entries, "there is no such entry: %v", shown)
+	checkDocument(t, filepath.Join("..", "..", "docs", "conformance.md"), shown)
+}
+
+var rewrite = flag.Bool("rewrite", false, "write the last column of docs/conformance.md")
+
+var row = regexp.MustCompile(`(?m)^(\| (C[0-9]{2}) \|.*\|)([^|\n]*)\|$`)
+
+// checkDocument compares the last column of the document with what shows each entry.
+func checkDocument(t *testing.T, name string, shown map[string][]string) {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	require.NoError(t, err)
+	text := string(b)
+	want := row.ReplaceAllStringFunc(text, func(line string) string {
+		m := row.FindStringSubmatch(line)
+		var links []string
+		for _, file := range shown[m[2]] {
+			text := strings.TrimSuffix(path.Base(file), ".yaml")
+			if strings.HasSuffix(file, ".go") {
+				text = path.Dir(file)
+			}
+			links = append(links, fmt.Sprintf("[%s](../%s)", text, file))
+		}
+		return m[1] + " " + strings.Join(links, ", ") + " |"
+	})
+	if *rewrite {
+		require.NoError(t, os.WriteFile(name, []byte(want), 0o600))
+		return
+	}
+	require.Len(t, row.FindAllString(text, -1), entries)
+	require.Equal(t, want, text, "go test ./internal/conformance -run TestEveryEntryIsShown -rewrite")
 }
 
 // A test that is not run shows nothing, and neither does a call elsewhere.
@@ -70,15 +101,16 @@ var inName = regexp.MustCompile(`^TestConformance(C[0-9]{2})`)
 func goEntries(t *testing.T, root string) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
-	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
+	require.NoError(t, filepath.WalkDir(root, func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, "_test.go") {
 			return err
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(root, path)
+		name, err := filepath.Rel(root, file)
+		name = filepath.ToSlash(name)
 		for _, decl := range f.Decls {
 			fn, ok := decl.(*ast.FuncDecl)
 			if !ok {

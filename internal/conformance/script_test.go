@@ -63,4 +63,7 @@ func TestCheckFindsDifferences(t *testing.T) {
 		require.NotEmpty(t, bad.check(s), "%+v", bad)
 	}
 	require.NotEmpty(t, (&Expectation{State: "open"}).check(newSeen()))
+	odd := newSeen()
+	odd.add("batch.progress", "y", &codecs.BatchEvent{Counts: &codecs.Counts{Total: 3, Pending: 1, Ok: 1}})
+	require.Equal(t, []string{"a: batch.progress: 2 of 3 tasks in its counts"}, (&Expectation{Of: "a"}).check(odd))
 }

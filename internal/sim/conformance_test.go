@@ -10,12 +10,15 @@ import (
 
 	"github.com/quiesce/quiesce/codecs"
 	"github.com/quiesce/quiesce/internal/sim"
+	"github.com/quiesce/quiesce/processors/batch"
+	"github.com/quiesce/quiesce/processors/job"
 	"github.com/quiesce/quiesce/processors/worker"
 )
 
 // TestConformance holds the entries that take hours.
 func TestConformance(t *testing.T) {
 	t.Run("C17", lastSubjobComesBackLate)
+	t.Run("C43", subjobsOutliveTheirJob)
 }
 
 // lastSubjobComesBackLate: the worker that has the last sub-job is killed, and for 20 minutes nobody notices. The step
@@ -52,5 +55,50 @@ func lastSubjobComesBackLate(t *testing.T) {
 		require.Equal(t, 1, w.count(codecs.TypeJobCompleted, "j"))
 		require.Equal(t, 3, w.count(codecs.TypeStepCompleted, "j"))
 		require.NoError(t, d.Stop())
+	})
+}
+
+// subjobsOutliveTheirJob: a job is cancelled while its sub-jobs run, and they run on for longer than the job is kept. What
+// they report then makes neither the job nor its batch live again.
+func subjobsOutliveTheirJob(t *testing.T) {
+	const day = 24 * time.Hour
+	inWorld(t, &outline{tasks: 3, lasts: 10 * day}, func(t *testing.T, w *world) {
+		w.request("j")
+		w.within(time.Minute, "all sub-jobs run", func() bool { return w.busy() == 3 })
+		w.command("stop", "cancel", nil)
+		w.seen(time.Minute, codecs.TypeBatchCancelled, "j.s2")
+		state := func() (jobs codecs.JobState_Code, batches codecs.State_Code) {
+			w.Look(codecs.GroupWorkflow, "j", func(r codecs.Row) {
+				if row := r.(*job.Row).Job; row != nil {
+					jobs = row.State
+				}
+			})
+			w.Look(codecs.GroupController, "j.s2", func(r codecs.Row) {
+				if s, ok := r.(*batch.Row).Snapshot(); ok {
+					batches = s.State
+				}
+			})
+			return jobs, batches
+		}
+		w.pass(6 * day)
+		j, b := state()
+		require.Equal(t, codecs.JobState_cancelled, j, "kept from its end on")
+		require.Equal(t, codecs.State_cancelled, b)
+		w.pass(2 * day)
+		j, b = state()
+		require.Contains(t, []codecs.JobState_Code{codecs.JobState_unspecified, codecs.JobState_collected}, j)
+		require.Contains(t, []codecs.State_Code{codecs.State_unspecified, codecs.State_collected}, b)
+		require.Equal(t, 3, w.busy(), "they still run")
+		w.pass(5 * day)
+		require.Zero(t, w.busy())
+		jobs, batches := state()
+		require.Equal(t, j, jobs)
+		require.Equal(t, b, batches)
+		for _, kind := range []string{codecs.TypeBatchCompleted, codecs.TypeBatchCompletedWithFailures} {
+			require.Zero(t, w.count(kind, "j.s2"))
+		}
+		require.Equal(t, 1, w.count(codecs.TypeBatchCancelled, "j.s2"))
+		require.Equal(t, 1, w.count(codecs.TypeBatchStarted, "j.s2"))
+		require.Equal(t, 1, w.count(codecs.TypeJobCancelled, "j"))
 	})
 }

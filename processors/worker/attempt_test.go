@@ -181,3 +181,47 @@ func interruptedAttemptsReportNothing(t *testing.T) {
 		require.Equal(t, 1, ds[0].Count)
 	})
 }
+
+// What a worker holds goes to another one while its handlers run: they end, whatever they return is not reported, and the
+// other one's outcome is the only one.
+func revokedAttemptsReportNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := queue.NewMemory()
+		require.NoError(t, m.Enqueue(t.Context(), "q", 0, subjobs(2, nil)...))
+		first := &worker.Recorder{}
+		running := make(chan struct{}, 2)
+		done := make(chan error)
+		c := m.Consumer("q")
+		go func() {
+			done <- worker.Work(t.Context(), worker.Config{Queue: "q", Log: quiet, Handler: func(ctx context.Context, t *worker.Task) (worker.Result, error) {
+				running <- struct{}{}
+				<-ctx.Done()
+				if t.Index == 0 {
+					return worker.Result{}, nil
+				}
+				return worker.Result{}, ctx.Err()
+			}}, c, m, first)
+		}()
+		<-running
+		<-running
+		c.Crash()
+		require.NoError(t, <-done)
+		require.Empty(t, first.Ends())
+
+		ctx, cancel := context.WithCancel(t.Context())
+		second := &worker.Recorder{OnEnd: func(*worker.End) { running <- struct{}{} }}
+		go func() {
+			done <- worker.Work(ctx, worker.Config{Queue: "q", Log: quiet, Handler: func(context.Context, *worker.Task) (worker.Result, error) {
+				return worker.Result{}, nil
+			}}, m.Consumer("q"), m, second)
+		}()
+		<-running
+		<-running
+		cancel()
+		require.NoError(t, <-done)
+		require.Len(t, second.Ends(), 2)
+		for _, e := range second.Ends() {
+			require.Equal(t, codecs.OK, e.Outcome)
+		}
+	})
+}

@@ -29,6 +29,7 @@ func TestConformance(t *testing.T) {
 	t.Run("C11", restartsInTheMiddle)
 	t.Run("C19", resultTooLarge)
 	t.Run("C21", interruptedAttemptsReportNothing)
+	t.Run("C21 revoked", revokedAttemptsReportNothing)
 	t.Run("C23", retryKeepsTheID)
 	t.Run("C24", retriesFollowTheBackoff)
 	t.Run("C39", hangsAfterARetry)
