@@ -2544,8 +2544,9 @@ type Dispatch struct {
 	Lo            uint32                 `protobuf:"varint,4,opt,name=lo,proto3" json:"lo,omitempty"`
 	Hi            uint32                 `protobuf:"varint,5,opt,name=hi,proto3" json:"hi,omitempty"` // exclusive
 	Chunks        []*ChunkPosition       `protobuf:"bytes,6,rep,name=chunks,proto3" json:"chunks,omitempty"`
-	Only          []byte                 `protobuf:"bytes,7,opt,name=only,proto3" json:"only,omitempty"` // roaring: the indexes of [lo, hi) to release; absent = all
-	Task          *TaskTemplate          `protobuf:"bytes,8,opt,name=task,proto3" json:"task,omitempty"` // as in START
+	Only          []byte                 `protobuf:"bytes,7,opt,name=only,proto3" json:"only,omitempty"`        // roaring: the indexes of [lo, hi) to release; absent = all
+	Task          *TaskTemplate          `protobuf:"bytes,8,opt,name=task,proto3" json:"task,omitempty"`        // as in START
+	Collect       bool                   `protobuf:"varint,9,opt,name=collect,proto3" json:"collect,omitempty"` // release nothing: remove the chunks from the manifest
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2634,6 +2635,13 @@ func (x *Dispatch) GetTask() *TaskTemplate {
 		return x.Task
 	}
 	return nil
+}
+
+func (x *Dispatch) GetCollect() bool {
+	if x != nil {
+		return x.Collect
+	}
+	return false
 }
 
 type DeadLetter struct {
@@ -2972,7 +2980,7 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x03leg\x18\b \x01(\rR\x03leg\x12\x12\n" +
 	"\x04last\x18\t \x01(\rR\x04last\x12\x16\n" +
 	"\x06feeder\x18\n" +
-	" \x01(\rR\x06feeder\"\xdd\x01\n" +
+	" \x01(\rR\x06feeder\"\xf7\x01\n" +
 	"\bDispatch\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\rR\x05round\x12\x14\n" +
@@ -2981,7 +2989,8 @@ const file_quiesce_proto_rawDesc = "" +
 	"\x02hi\x18\x05 \x01(\rR\x02hi\x121\n" +
 	"\x06chunks\x18\x06 \x03(\v2\x19.quiesce.v1.ChunkPositionR\x06chunks\x12\x12\n" +
 	"\x04only\x18\a \x01(\fR\x04only\x12,\n" +
-	"\x04task\x18\b \x01(\v2\x18.quiesce.v1.TaskTemplateR\x04task\"\x8b\x01\n" +
+	"\x04task\x18\b \x01(\v2\x18.quiesce.v1.TaskTemplateR\x04task\x12\x18\n" +
+	"\acollect\x18\t \x01(\bR\acollect\"\x8b\x01\n" +
 	"\n" +
 	"DeadLetter\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +

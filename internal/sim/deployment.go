@@ -161,6 +161,20 @@ func (d *Deployment) dispatch() error {
 // manifest reads chunks from the log.
 type manifest struct{ log *Log }
 
+// Remove implements dispatcher.Manifest.
+func (m manifest) Remove(_ context.Context, batch string, at *codecs.ChunkPosition) error {
+	rec, ok := m.log.at(codecs.Topic(Prefix, codecs.TopicManifest), at.Offset)
+	if !ok || string(codecs.BatchOf(rec.Key)) != batch {
+		return nil
+	}
+	gone, err := codecs.Encode(rec.Topic, string(rec.Key), codecs.Source(Prefix, "dispatcher"),
+		&codecs.Event{Type: codecs.TypeManifestChunk, ID: fmt.Sprintf("collect/%d", at.Offset)})
+	if err == nil {
+		m.log.Add(&gone)
+	}
+	return err
+}
+
 // Chunk implements dispatcher.Manifest.
 func (m manifest) Chunk(_ context.Context, at *codecs.ChunkPosition) (*codecs.ManifestChunk, error) {
 	rec, ok := m.log.at(codecs.Topic(Prefix, codecs.TopicManifest), at.Offset)

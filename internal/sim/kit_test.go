@@ -288,3 +288,20 @@ func (w *world) s3Inputs() []string {
 	defer w.mu.Unlock()
 	return slices.Clone(w.inputs)
 }
+
+// manifest is the keys of the chunks that are in the manifest.
+func (w *world) manifest() (keys []string) {
+	w.t.Helper()
+	recs, err := w.Log.Read(w.t.Context(), codecs.Topic(sim.Prefix, codecs.TopicManifest), 0)
+	require.NoError(w.t, err)
+	last := map[string]bool{}
+	for _, rec := range recs {
+		last[string(rec.Key)] = rec.Value != nil
+	}
+	for key, there := range last {
+		if there {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}

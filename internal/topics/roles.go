@@ -75,7 +75,7 @@ func (r roles) notifier() Access {
 
 func (r roles) dispatcher() Access {
 	a := Access{Role: codecs.GroupDispatcher, Groups: []string{codecs.Group(r.s.Prefix, codecs.GroupDispatcher)},
-		Read: r.own(codecs.TopicDispatch, codecs.TopicManifest), Write: r.own(codecs.TopicDeadLetter)}
+		Read: r.own(codecs.TopicDispatch, codecs.TopicManifest), Write: r.own(codecs.TopicManifest, codecs.TopicDeadLetter)}
 	for _, q := range r.s.Queues {
 		a.Write = append(a.Write, topology.WorkTopic(r.s.Prefix, q.Name))
 	}

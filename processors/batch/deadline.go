@@ -101,6 +101,7 @@ func orphanAt(m *Machine, l *life) int64 { return l.LastProgress + m.cfg.OrphanT
 
 // collect turns a run into a small marker that still says how it ended: late records cannot make it live again.
 func (s *step) collect(l *life) {
+	s.collectAdded(l)
 	final := clone(l.tally())
 	s.r.retire(l)
 	s.r.Past = s.r.Past[:len(s.r.Past)-1] // it still is the current one
@@ -116,6 +117,20 @@ func (s *step) collect(l *life) {
 	marker.Rounds[len(marker.Rounds)-1].End = min(uint64End(l), s.off)
 	s.r.adopt(newLife(marker))
 	s.r.Version++
+}
+
+// collectAdded orders the chunks away that tasks have added; those of the list belong to the job that listed it.
+func (s *step) collectAdded(l *life) {
+	if len(l.Growths) == 0 {
+		return
+	}
+	d := &codecs.Dispatch{Run: l.Run, Round: l.round(), Queue: l.Start.GetQueue(), Collect: true}
+	for _, c := range l.Chunks {
+		if c.First >= l.Growths[0].Total {
+			d.Chunks = append(d.Chunks, clone(c))
+		}
+	}
+	s.out = append(s.out, codecs.Message{Topic: codecs.TopicDispatch, Key: s.r.Batch, Type: codecs.TypeDispatch, Data: d})
 }
 
 // uint64End is the last offset of the run's last round, as far as it goes.

@@ -16,6 +16,7 @@ import (
 type chunks struct {
 	cl       *kgo.Client
 	topic    string
+	source   string
 	limit    int // bytes
 	counters *Counters
 
@@ -33,6 +34,7 @@ type position struct {
 // kept is a chunk in the cache; nil = nothing stands there.
 type kept struct {
 	at    position
+	key   string
 	chunk *codecs.ManifestChunk
 	bytes int
 }
@@ -44,16 +46,44 @@ const (
 	patience = 30 * time.Second
 )
 
-func newChunks(cl *kgo.Client, topic string, limit int, counters *Counters) *chunks {
-	return &chunks{cl: cl, topic: topic, limit: limit, counters: counters, at: position{partition: -1}, used: list.New(), by: map[position]*list.Element{}}
+// newChunks reads and removes chunks with a client that partitions by hand.
+func newChunks(cl *kgo.Client, topic, source string, limit int, counters *Counters) *chunks {
+	return &chunks{cl: cl, topic: topic, source: source, limit: limit, counters: counters, at: position{partition: -1}, used: list.New(), by: map[position]*list.Element{}}
 }
 
 // Chunk returns the chunk at a position; nil when it is gone.
 func (c *chunks) Chunk(ctx context.Context, p *codecs.ChunkPosition) (*codecs.ManifestChunk, error) {
+	k, err := c.find(ctx, p)
+	if k == nil {
+		return nil, err
+	}
+	return k.chunk, nil
+}
+
+// Remove writes a null record under the key of the chunk.
+func (c *chunks) Remove(ctx context.Context, batch string, p *codecs.ChunkPosition) error {
+	k, err := c.find(ctx, p)
+	if err != nil || k == nil || k.chunk == nil || string(codecs.BatchOf([]byte(k.key))) != batch {
+		return err
+	}
+	rec, err := codecs.Encode(c.topic, k.key, c.source, &codecs.Event{Type: codecs.TypeManifestChunk, ID: fmt.Sprintf("collect/%d/%d", p.Partition, p.Offset)})
+	if err != nil {
+		return err
+	}
+	out := toKgo(&rec)
+	out.Partition = int32(p.Partition)
+	if err := c.cl.ProduceSync(ctx, out).FirstErr(); err != nil {
+		return fmt.Errorf("manifest partition %d offset %d: remove: %w", p.Partition, p.Offset, err)
+	}
+	return nil
+}
+
+// find returns what stands at a position; nil when it is gone.
+func (c *chunks) find(ctx context.Context, p *codecs.ChunkPosition) (*kept, error) {
 	want := position{int32(p.Partition), p.Offset}
 	if e, ok := c.by[want]; ok {
 		c.used.MoveToFront(e)
-		return e.Value.(*kept).chunk, nil
+		return e.Value.(*kept), nil
 	}
 	if err := c.seek(ctx, want); err != nil {
 		return nil, err
@@ -78,7 +108,7 @@ func (c *chunks) Chunk(ctx context.Context, p *codecs.ChunkPosition) (*codecs.Ma
 		fetches.EachRecord(func(rec *kgo.Record) { c.read(rec, want) })
 	}
 	if e, ok := c.by[want]; ok {
-		return e.Value.(*kept).chunk, nil
+		return e.Value.(*kept), nil
 	}
 	return nil, nil // compacted away
 }
@@ -128,7 +158,7 @@ func (c *chunks) read(rec *kgo.Record, want position) {
 	if err := codecs.Decode(&in, &ev); err == nil {
 		chunk, _ = ev.Data.(*codecs.ManifestChunk)
 	}
-	k := &kept{at, chunk, cost(len(rec.Value), chunk)}
+	k := &kept{at, string(rec.Key), chunk, cost(len(rec.Value), chunk)}
 	c.by[at] = c.used.PushFront(k)
 	c.size += k.bytes
 	for c.size > c.limit && c.used.Len() > 1 {

@@ -8,9 +8,11 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quiesce/quiesce/codecs"
+	"github.com/quiesce/quiesce/internal/broker/brokertest"
 	"github.com/quiesce/quiesce/processors/dispatcher"
 	"github.com/quiesce/quiesce/processors/worker"
 )
@@ -92,6 +94,27 @@ func TestWhatCannotBeReleased(t *testing.T) {
 		require.Equal(t, codecs.TypeDispatch, receive(t, dead).Type)
 	}
 	require.Equal(t, uint64(2), counters.ChunksGone.Load())
+}
+
+// Chunks that a batch orders away are removed from where they are; those of others stay, and so do the rest.
+func TestCollects(t *testing.T) {
+	k := setup(t, 1)
+	own, other := k.manifest("b", 30, 10), k.manifest("other", 10, 10)
+	k.run()
+	never := &codecs.ChunkPosition{Partition: own[0].Partition, Offset: 1_000_000}
+	k.order("b", &codecs.Dispatch{Run: "r", Queue: "q", Collect: true, Chunks: []*codecs.ChunkPosition{own[2], other[0], never, own[1]}})
+	k.order("b", &codecs.Dispatch{Run: "r", Queue: "q", Lo: 0, Hi: 10, Chunks: own[:1]})
+	tasks(t, k.follow("work.q"), 10) // the orders of a batch are carried out in turn
+	there := map[string]bool{}
+	manifest := brokertest.Client(t, k.bootstrap, kgo.ConsumeTopics(codecs.Topic(k.prefix, codecs.TopicManifest)), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	for records := 0; records < 4+2; {
+		manifest.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
+			there[string(r.Key)] = r.Value != nil
+			records++
+		})
+	}
+	require.Equal(t, map[string]bool{codecs.ChunkKey("b", "p1", 0): true, codecs.ChunkKey("b", "p1", 1): false, codecs.ChunkKey("b", "p1", 2): false,
+		codecs.ChunkKey("other", "p2", 0): true}, there)
 }
 
 // An instance that ends before it has committed leaves its orders to the next one: nothing is missing.

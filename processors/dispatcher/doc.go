@@ -14,5 +14,7 @@
 //     do not know their index when they are written.
 //   - The chunks of a batch have one partition. A fetch reads ahead, and what it finds is kept for the next order.
 //   - A chunk that is gone belongs to a batch that was collected, or to a proposal that lost: it is counted and left out.
+//   - A collected batch orders the chunks away that its tasks had added: only their positions are known, and only the
+//     records there say their keys. The chunks of the list go with the job.
 //   - An order for a queue that does not exist waits a while for it, then becomes a dead letter: other batches go on.
 package dispatcher

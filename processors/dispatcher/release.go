@@ -18,6 +18,8 @@ import (
 type Manifest interface {
 	// Chunk returns the chunk at a position; nil when it is gone.
 	Chunk(ctx context.Context, at *codecs.ChunkPosition) (*codecs.ManifestChunk, error)
+	// Remove removes the chunk of a batch at a position, if it is there.
+	Remove(ctx context.Context, batch string, at *codecs.ChunkPosition) error
 }
 
 // Releaser carries out single orders. All fields are required.
@@ -36,8 +38,16 @@ const (
 	enqueueBatches = 4   // of those at once
 )
 
-// Release writes the tasks of an order to the queue.
+// Release writes the tasks of an order to the queue, or removes its chunks.
 func (d *Releaser) Release(ctx context.Context, batch string, o *codecs.Dispatch) error {
+	if o.Collect {
+		for _, at := range o.Chunks {
+			if err := d.Manifest.Remove(ctx, batch, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if err := codecs.ValidID("queue", o.Queue); err != nil || o.Hi < o.Lo {
 		return fmt.Errorf("%w: queue %q, tasks %d to %d", errOrder, o.Queue, o.Lo, o.Hi)
 	}

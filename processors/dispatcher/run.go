@@ -52,13 +52,14 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("dispatcher: topic %s: %w", topic, err)
 	}
-	reader, err := kgo.NewClient(append([]kgo.Opt{seeds, kgo.ClientID(cfg.ClientID), kgo.FetchMaxWait(100 * time.Millisecond)}, cfg.Options...)...)
+	reader, err := kgo.NewClient(append([]kgo.Opt{seeds, kgo.ClientID(cfg.ClientID), kgo.FetchMaxWait(100 * time.Millisecond),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.RequiredAcks(kgo.AllISRAcks())}, cfg.Options...)...)
 	if err != nil {
 		return fmt.Errorf("dispatcher: %w", err)
 	}
 	defer reader.Close()
 	d := &dispatcher{cfg: cfg, cl: cl, topicID: codecs.TopicID(details[topic].ID), releaser: &Releaser{
-		Manifest: newChunks(reader, codecs.Topic(cfg.Prefix, codecs.TopicManifest), cfg.CacheBytes, cfg.Counters),
+		Manifest: newChunks(reader, codecs.Topic(cfg.Prefix, codecs.TopicManifest), codecs.Source(cfg.Prefix, cfg.ClientID), cfg.CacheBytes, cfg.Counters),
 		Producer: queue.NewProducer(cl, cfg.Prefix, codecs.Source(cfg.Prefix, cfg.ClientID), nil),
 		Counters: cfg.Counters, Log: cfg.Log}}
 	for ctx.Err() == nil {
