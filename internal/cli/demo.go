@@ -49,7 +49,7 @@ Exits like wait: 3 when files failed (the toolchain ships files that do not pars
 	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:0", "address of the sidecar")
 	f.BoolVar(&cfg.Keep, "keep", false, "leave everything running after the result, until interrupted")
 	a.jsonFlag(cmd)
-	cmd.AddCommand(a.demoTopology(), a.demoTasks(), a.demoStage())
+	cmd.AddCommand(a.demoTopology(), a.demoTasks(), a.demoStage(), a.demoInvoices())
 	return cmd
 }
 
@@ -105,8 +105,12 @@ func sidecarText(address string) string {
 
 // demoExit is the exit code of the batch, unless the check found a difference.
 func demoExit(r *demo.Result) error {
-	code := client.ExitOf(&api.Batch{State: r.State}, true)
-	if len(r.Differences) > 0 {
+	return checked(client.ExitOf(&api.Batch{State: r.State}, true), r.Differences)
+}
+
+// checked makes an exit code an error, unless it is 0; a difference is 1 in any case.
+func checked(code int, differences []string) error {
+	if len(differences) > 0 {
 		code = ExitError
 	}
 	if code == ExitOK {

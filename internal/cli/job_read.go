@@ -113,7 +113,7 @@ func (a *app) listJobs(cmd *cobra.Command, c *client.Client, f client.JobFilter,
 			}
 		} else {
 			rows = append(rows, []string{j.Job, orDash(j.Customer), fmt.Sprintf("%s@%d", j.Type, j.TypeVersion), jobStateText(j),
-				stepsText(j), when(j.RequestedAt), when(j.EndedAt)})
+				endedSteps(j), when(j.RequestedAt), when(j.EndedAt)})
 		}
 		if n++; n == limit {
 			break

@@ -21,8 +21,8 @@ func jobStateText(j *api.Job) string {
 	return state
 }
 
-// stepsText says how many of a job's steps have ended.
-func stepsText(j *api.Job) string {
+// endedSteps says how many of a job's steps have ended.
+func endedSteps(j *api.Job) string {
 	ended := 0
 	for _, s := range j.Steps {
 		if s.EndedAt != 0 {

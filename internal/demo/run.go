@@ -14,6 +14,7 @@ import (
 	"github.com/quiesce/quiesce/codecs"
 	"github.com/quiesce/quiesce/internal/broker"
 	"github.com/quiesce/quiesce/internal/node"
+	"github.com/quiesce/quiesce/internal/tail"
 	"github.com/quiesce/quiesce/processors"
 	"github.com/quiesce/quiesce/processors/feeder"
 	"github.com/quiesce/quiesce/processors/stage"
@@ -155,7 +156,7 @@ func (d *deployment) job(ctx context.Context) (*Result, error) {
 	})
 	group.Go(func() (err error) {
 		defer stopWatch()
-		end, err = follow(gctx, d.broker.Bootstrap(), codecs.DefaultPrefix, d.cfg.Batch)
+		end, err = follow(gctx, d.log(), d.cfg.Batch)
 		return err
 	})
 	group.Go(func() error { d.watch(watch); return nil })
@@ -189,6 +190,9 @@ func (d *deployment) feed(ctx context.Context) (run string, err error) {
 	return f.Run(), err
 }
 
+// log is where the topics are read from.
+func (d *deployment) log() tail.Config { return tail.Config{Bootstrap: []string{d.broker.Bootstrap()}} }
+
 // watch tells how far it is, until ctx ends.
 func (d *deployment) watch(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -221,7 +225,7 @@ func (d *deployment) result(ctx context.Context, run string, begin time.Time, en
 	if last := d.services.last.Load(); last > 0 {
 		res.Delay = end.at.Sub(time.Unix(0, last))
 	}
-	failed, err := failures(ctx, d.broker.Bootstrap(), codecs.DefaultPrefix, d.cfg.Batch, run, d.paths, int(end.event.Counts.GetFailed()))
+	failed, err := failures(ctx, d.log(), d.cfg.Batch, run, d.paths, int(end.event.Counts.GetFailed()))
 	if err != nil {
 		return nil, err
 	}

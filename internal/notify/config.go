@@ -32,21 +32,6 @@ type Config struct {
 	Now func() time.Time
 }
 
-// SMTP is how to send mail.
-type SMTP struct {
-	// Addr is the server, host:port. "" = no mail.
-	Addr string
-	// From is the sender's address. Required.
-	From string
-	// User and Password log in, after STARTTLS. Default: no login.
-	User     string
-	Password string
-	// Plain allows a connection without TLS; else STARTTLS is required. Default false.
-	Plain bool
-	// TLS is the client's configuration. Default: the system's roots.
-	TLS *tls.Config
-}
-
 // WithDefaults returns c with every unset field at its documented default.
 func (c Config) WithDefaults() Config {
 	if c.Timeout == 0 {

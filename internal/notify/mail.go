@@ -6,9 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
-	"strconv"
 
 	"github.com/wneessen/go-mail"
 
@@ -26,23 +24,9 @@ func (d *Deliverer) mail(ctx context.Context, n *machine.Delivery, to string) er
 	if err != nil {
 		return never(err)
 	}
-	c, err := d.smtp()
-	if err != nil {
-		return never(err)
-	}
-	conn, err := c.DialToSMTPClientWithContext(ctx)
-	if err != nil {
-		return later(err)
-	}
-	defer func() { _ = c.CloseWithSMTPClient(conn) }() // the mail is taken or not by then
-	if err := c.SendWithSMTPClient(conn, m); err != nil {
-		var e *mail.SendError
-		if errors.As(err, &e) && e.ErrorCode() >= 500 {
-			return never(err)
-		}
-		return later(err)
-	}
-	return nil
+	server := d.cfg.SMTP
+	server.Timeout = d.cfg.Timeout
+	return server.Send(ctx, m)
 }
 
 func (d *Deliverer) compose(n *machine.Delivery, to string) (*mail.Msg, error) {
@@ -71,28 +55,4 @@ func (d *Deliverer) compose(n *machine.Delivery, to string) (*mail.Msg, error) {
 	m.Subject(subject)
 	m.SetBodyString(mail.TypeTextPlain, body)
 	return m, nil
-}
-
-// smtp makes a client of the mail server; it has no connection yet.
-func (d *Deliverer) smtp() (*mail.Client, error) {
-	s := d.cfg.SMTP
-	host, port, err := net.SplitHostPort(s.Addr)
-	if err != nil {
-		return nil, err
-	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		return nil, fmt.Errorf("smtp port %q", port)
-	}
-	opts := []mail.Option{mail.WithPort(number), mail.WithTimeout(d.cfg.Timeout), mail.WithTLSPolicy(mail.TLSMandatory), mail.WithoutNoop()}
-	if s.Plain {
-		opts = append(opts, mail.WithTLSPolicy(mail.TLSOpportunistic))
-	}
-	if s.TLS != nil {
-		opts = append(opts, mail.WithTLSConfig(s.TLS))
-	}
-	if s.User != "" {
-		opts = append(opts, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.User), mail.WithPassword(s.Password))
-	}
-	return mail.NewClient(host, opts...)
 }
