@@ -118,6 +118,14 @@ func (c Config) validateWorkers() error {
 	return errors.Join(errs...)
 }
 
+// member are the options of franz-go clients that are members of groups.
+func (c Config) member() []kgo.Opt {
+	if c.InstanceID == "" {
+		return c.Client
+	}
+	return append(slices.Clone(c.Client), kgo.InstanceID(c.InstanceID))
+}
+
 func (c Config) settings() topology.Settings {
 	return topology.Settings{Prefix: c.Prefix, Partitions: c.Partitions, Replication: c.Replication, Queues: c.Jobs.AllQueues()}
 }

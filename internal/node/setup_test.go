@@ -72,6 +72,7 @@ func start(t *testing.T, cfg node.Config) (*node.Node, *client.Client) {
 	if len(cfg.Bootstrap) == 0 {
 		cfg.Bootstrap = []string{brokertest.Bootstrap(t)}
 	}
+	cfg.Prefix = fmt.Sprintf("t%d", time.Now().UnixNano())
 	cfg.Partitions, cfg.DataDir, cfg.Listen = 2, t.TempDir(), "127.0.0.1:0"
 	cfg.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	n, err := node.Start(t.Context(), cfg)

@@ -15,7 +15,7 @@ import (
 // again; only one whose handlers hang ends the node, since nothing but the end of the process frees their slots.
 func (n *Node) startWorker(ctx context.Context, cfg worker.Config) {
 	cfg.Bootstrap, cfg.Prefix = strings.Join(n.cfg.Bootstrap, ","), n.cfg.Prefix
-	cfg.Options = append(cfg.Options, n.cfg.Client...)
+	cfg.Options = append(cfg.Options, n.cfg.member()...)
 	if cfg.Retries == nil {
 		cfg.Retries = n.cfg.Jobs.queue(cfg.Queue).Retries
 	}

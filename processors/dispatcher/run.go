@@ -26,6 +26,9 @@ type dispatcher struct {
 	releaser *Releaser
 }
 
+// sessionTimeout is how long the orders of a dispatcher that died without a goodbye wait.
+const sessionTimeout = 10 * time.Second
+
 // Run carries out orders until ctx is done.
 func Run(ctx context.Context, cfg Config) error {
 	cfg = cfg.WithDefaults()
@@ -36,7 +39,7 @@ func Run(ctx context.Context, cfg Config) error {
 	seeds := kgo.SeedBrokers(strings.Split(cfg.Bootstrap, ",")...)
 	cl, err := kgo.NewClient(append([]kgo.Opt{seeds, kgo.ConsumerGroup(codecs.Group(cfg.Prefix, codecs.GroupDispatcher)),
 		kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(),
-		kgo.RebalanceTimeout(5 * time.Minute), kgo.ClientID(cfg.ClientID), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.SessionTimeout(sessionTimeout), kgo.RebalanceTimeout(5 * time.Minute), kgo.ClientID(cfg.ClientID), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerLinger(0), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.MaxBufferedRecords(50_000)}, cfg.Options...)...)
 	if err != nil {
 		return fmt.Errorf("dispatcher: %w", err)

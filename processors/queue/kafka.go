@@ -46,6 +46,9 @@ type partition struct {
 	dirty   bool // something to commit
 }
 
+// sessionTimeout is how long the tasks of a worker that died without a goodbye wait.
+const sessionTimeout = 10 * time.Second
+
 // Open joins the queue's consumer group.
 func Open(ctx context.Context, cfg Config) (*Kafka, error) {
 	cfg = cfg.WithDefaults()
@@ -60,7 +63,7 @@ func Open(ctx context.Context, cfg Config) (*Kafka, error) {
 	}
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(cfg.Bootstrap...), kgo.ConsumeTopics(cfg.topic()), kgo.ConsumerGroup(cfg.group()),
-		kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.SessionTimeout(sessionTimeout), kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.OnOffsetsFetched(q.fetched), kgo.AdjustFetchOffsetsFn(q.adjust),
 		kgo.OnPartitionsRevoked(q.revoked), kgo.OnPartitionsLost(q.lost), kgo.BlockRebalanceOnPoll(),
 		kgo.FetchMaxWait(500 * time.Millisecond), kgo.ProducerLinger(0), kgo.RequiredAcks(kgo.AllISRAcks()),
