@@ -17,6 +17,13 @@ func All() []Case {
 		{Ingest, Config{N: 2_000_000, Batches: 200_000, Active: 20_000, K: 1}},
 		{Hot, Config{N: 10_000_000, K: 100, Order: Sequential}},
 		{Hot, Config{N: 10_000_000, K: 100, Order: Random}},
+		{Beside, Config{}},
+		{Recovery, Config{}},
+		{Memory, Config{}},
+		{Fanout, Config{N: 20_000, Batches: 20}},
+		{Fanout, Config{N: 100_000, Batches: 10}},
+		{Fanout, Config{N: 300_000, Batches: 3}},
+		{Fanout, Config{N: 1_000_000, Batches: 1}},
 	}
 }
 

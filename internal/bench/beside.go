@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -68,7 +69,7 @@ func (f *field) measureBeside(ctx context.Context, s *smalls, hot string, r *Res
 	if err != nil {
 		return fmt.Errorf("alone: %w", err)
 	}
-	all := append(alone.other, alone.same...)
+	all := slices.Concat(alone.other, alone.same)
 	r.AloneP50ms, r.AloneP99ms = quantile(all, 0.5), quantile(all, 0.99)
 
 	var along figures

@@ -13,39 +13,43 @@ import (
 	"time"
 )
 
-// child is a controller in a process of its own.
+// child is another process of quiesce.
 type child struct {
 	cmd    *exec.Cmd
 	waiter sync.WaitGroup
 }
 
-// startController starts `quiesce run --roles controller`: the program of cfg.Program, of this process if it is empty.
-// The returned context ends with the process.
-func (f *field) startController(ctx context.Context, dir string) (*child, context.Context, error) {
+// start starts a command of quiesce: of cfg.Program, of this process if it is empty. The returned context ends with the
+// process.
+func (f *field) start(ctx context.Context, args ...string) (*child, context.Context, error) {
 	program := f.cfg.Program
 	if program == "" {
 		var err error
 		if program, err = os.Executable(); err != nil {
-			return nil, nil, fmt.Errorf("controller: %w", err)
+			return nil, nil, fmt.Errorf("%s: %w", args[0], err)
 		}
 	}
 	ctx, end := context.WithCancelCause(ctx)
-	cmd := exec.CommandContext(ctx, program, "run", "--roles", "controller", "--bootstrap-server", f.bootstrap, "--prefix", f.prefix,
-		"--partitions", strconv.Itoa(int(f.cfg.Partitions)), "--data-dir", dir)
+	cmd := exec.CommandContext(ctx, program, append(args, "--bootstrap-server", f.bootstrap, "--prefix", f.prefix)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		end(err)
-		return nil, nil, fmt.Errorf("controller: %w", err)
+		return nil, nil, fmt.Errorf("%s: %w", args[0], err)
 	}
 	c := &child{cmd: cmd}
 	c.waiter.Go(func() {
 		_ = cmd.Wait() // the state says the same
-		end(fmt.Errorf("controller ended: %s: %s", cmd.ProcessState, bytes.TrimSpace(stderr.Bytes())))
+		end(fmt.Errorf("%s ended: %s: %s", args[0], cmd.ProcessState, bytes.TrimSpace(stderr.Bytes())))
 	})
 	return c, ctx, nil
+}
+
+// startController starts a controller.
+func (f *field) startController(ctx context.Context, dir string) (*child, context.Context, error) {
+	return f.start(ctx, "run", "--roles", "controller", "--partitions", strconv.Itoa(int(f.cfg.Partitions)), "--data-dir", dir)
 }
 
 // memory returns the resident memory of the process now, and the most that it was, in MiB.
@@ -60,5 +64,11 @@ func (c *child) memory() (resident, most float64, err error) {
 // stop ends the process and waits for it.
 func (c *child) stop() {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	c.waiter.Wait()
+}
+
+// kill ends the process at once, with SIGKILL.
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill()
 	c.waiter.Wait()
 }

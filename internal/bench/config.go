@@ -30,6 +30,8 @@ type Config struct {
 	Broker string
 	// Only limits the run to Quiesce: no comparison.
 	Only bool
+	// Kill lets fanout kill a worker process in the middle of one more job.
+	Kill bool
 	// Seed of the shuffling. Default 1.
 	Seed uint64
 	// Program is what scenarios that need a controller in a process of its own start. Default: this program.
@@ -143,6 +145,9 @@ func (c Config) Line(scenario string) string {
 	add("broker", c.Broker, "")
 	if c.Only {
 		line += " --only"
+	}
+	if c.Kill {
+		line += " --kill"
 	}
 	if c.Seed != 1 {
 		add("seed", c.Seed, uint64(0))

@@ -42,6 +42,7 @@ type FanoutFigures struct {
 	CPUPer10k    float64 `json:"cpu_s_per_10k"`
 	JobP50ms     float64 `json:"job_p50_ms"` // as p50_ms, to the end of the job: one group later
 	FirstStartMs float64 `json:"first_start_ms"`
+	KilledS      float64 `json:"killed_s,omitempty"` // from the kill of a worker process to the end of the job
 }
 
 // fanout runs jobs of one fan-out step each: request -> split -> manifest -> queue -> workers -> reports -> completion
@@ -65,6 +66,11 @@ func fanout(ctx context.Context, f *field, r *Result) error {
 		})
 		r.FanoutFigures.CPUPer10k = round(m.cpu.Seconds() / float64(w.size*f.cfg.Batches) * 10_000)
 		r.ForeignCPUPercent, r.RSSMiB = m.foreign, rss()
+		if err != nil || !f.cfg.Kill {
+			return err
+		}
+		killed, err := w.killed(ctx, p)
+		r.KilledS = round(killed.Seconds())
 		return err
 	})
 	return err

@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"os"
 	"runtime"
 	"testing"
 
@@ -30,5 +31,17 @@ func TestMemory(t *testing.T) {
 // TestAControllerThatEndsIsNotWaitedFor: what it said is in the error.
 func TestAControllerThatEndsIsNotWaitedFor(t *testing.T) {
 	_, err := bench.Run(t.Context(), bench.Memory, bench.Config{N: 1, Active: 1, Program: "/bin/ls"})
-	require.ErrorContains(t, err, "controller ended")
+	require.ErrorContains(t, err, "run ended")
+}
+
+// TestFanoutKill: a job whose worker process is killed ends. It waits for the killed member's session, so it is one of the
+// long variants.
+func TestFanoutKill(t *testing.T) {
+	if os.Getenv("QUIESCE_TEST_LONG") != "1" {
+		t.Log("not run: QUIESCE_TEST_LONG=1")
+		return
+	}
+	r, err := bench.Run(t.Context(), bench.Fanout, bench.Config{N: 5000, Batches: 1, Kill: true, Program: binary.Path(t)})
+	require.NoError(t, err)
+	require.Less(t, r.KilledS, 47.0, "the session time-out of 45 s and 2 s")
 }

@@ -60,6 +60,9 @@ func (a *app) scenario(name, short, example string) *cobra.Command {
 	f.Int32Var(&cfg.Partitions, "partitions", 4, "partitions of the control topic")
 	f.StringVar(&broker, "broker", "embedded", "embedded, or the address of a Kafka cluster")
 	f.BoolVar(&cfg.Only, "only", false, "no comparison: Quiesce alone")
+	if name == bench.Fanout {
+		f.BoolVar(&cfg.Kill, "kill", false, "kill a worker process in the middle of one more job")
+	}
 	f.Uint64Var(&cfg.Seed, "seed", 1, "of the shuffling")
 	a.jsonFlag(cmd)
 	return cmd
