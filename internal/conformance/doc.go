@@ -36,7 +36,7 @@
 //	  in data        "$queue" the queue, "$run" the run of a job's batch, "$large" 192 KiB in base64
 //	await: TYPE      wait until that event was seen
 //	settle: true     wait until all that was caused so far has come, as at the end
-//	absent: TYPE     settle; that event must not have been seen
+//	absent: TYPE     settle; that event must not have been seen; "task" stands for tasks beyond those taken
 //	propose: STEP    list the sub-jobs of a step, as a splitter does: the chunk of the manifest, then split.proposed
 //	  tasks: N       how many
 //	  as: NAME       of the proposal (default p)

@@ -92,6 +92,9 @@ type faultError struct{ what string }
 
 func (e *faultError) Error() string { return e.what }
 
+// absentTask stands for any task that was not taken yet.
+const absentTask = "task"
+
 // runner is one run of one script.
 type runner struct {
 	cfg        Config
@@ -185,7 +188,7 @@ func (r *runner) do(ctx context.Context, s *Step) error {
 		if err := r.fence(ctx); err != nil {
 			return err
 		}
-		if len(about.events[s.Absent]) > 0 {
+		if len(about.events[s.Absent]) > 0 || s.Absent == absentTask && len(about.tasks) > about.taken {
 			return &faultError{fmt.Sprintf("%s of %s came early", s.Absent, s.Of)}
 		}
 		return nil

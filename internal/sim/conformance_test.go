@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 func TestConformance(t *testing.T) {
 	t.Run("C17", lastSubjobComesBackLate)
 	t.Run("C43", subjobsOutliveTheirJob)
+	t.Run("C43 parent", jobOutlivesItsRetention)
 }
 
 // lastSubjobComesBackLate: the worker that has the last sub-job is killed, and for 20 minutes nobody notices. The step
@@ -100,5 +102,36 @@ func subjobsOutliveTheirJob(t *testing.T) {
 		require.Equal(t, 1, w.count(codecs.TypeBatchCancelled, "j.s2"))
 		require.Equal(t, 1, w.count(codecs.TypeBatchStarted, "j.s2"))
 		require.Equal(t, 1, w.count(codecs.TypeJobCancelled, "j"))
+	})
+}
+
+// jobOutlivesItsRetention: a job runs for longer after a fan-out than ended jobs are kept. The batch of the fan-out is
+// there as long as the job is, so that a redrive runs the one sub-job that failed.
+func jobOutlivesItsRetention(t *testing.T) {
+	const day = 24 * time.Hour
+	broken := true
+	o := &outline{tasks: 3, s3: 10 * day, handler: func(_ context.Context, task *worker.Task) (worker.Result, error) {
+		if broken && task.Index == 1 {
+			return worker.Result{}, worker.Fail(errors.New("no"))
+		}
+		return worker.Result{}, nil
+	}}
+	inWorld(t, o, func(t *testing.T, w *world) {
+		w.request("j")
+		w.pass(11 * day)
+		require.Equal(t, 1, w.count(codecs.TypeJobCompleted, "j"))
+		require.Equal(t, "completed_with_failures", w.batch("j.s2").State.String())
+		broken = false
+		w.command("again", "redrive", nil)
+		require.Empty(t, w.answer("again"))
+		w.pass(11 * day)
+		require.Equal(t, 2, w.count(codecs.TypeJobCompleted, "j"))
+		require.Equal(t, 1, w.startedAgain(), "the one that failed")
+		w.job("j", func(r *codecs.JobRow) { require.Equal(t, codecs.JobState_completed, r.State) })
+		w.pass(8 * day)
+		w.Look(codecs.GroupController, "j.s2", func(r codecs.Row) {
+			s, ok := r.(*batch.Row).Snapshot()
+			require.True(t, !ok || s.State == codecs.State_collected, "collected with its job: %v", r)
+		})
 	})
 }

@@ -13,8 +13,9 @@ import (
 const (
 	DefaultRetention = 7 * 24 * 60 * 60 * 1000 // ms
 	maxRowBytes      = 256 << 10
-	maxResults       = 160 << 10 // bytes of input and results by value in one job
-	maxInline        = 64 << 10  // bytes of one payload by value
+	maxResults       = 160 << 10                       // bytes of input and results by value in one job
+	untilCollected   = 100 * 365 * 24 * 60 * 60 * 1000 // ms; a step's batch is kept for its job and collected with it, by gc
+	maxInline        = 64 << 10                        // bytes of one payload by value
 	maxSteps         = 100
 	maxAnswers       = 32
 	maxChunks        = 1024

@@ -63,6 +63,7 @@ func (s *step) reset(i int) {
 	keep := &codecs.StepRow{State: codecs.StepState_pending, Round: st.Round + 1}
 	if st.Proposal != "" { // the old list belongs to other results: list again, in a batch of its own run
 		s.dropChunks(st.Batch, st.Proposal, int(st.Chunks))
+		s.toBatch(st.Batch, "gc", &codecs.CommandArgs{Run: st.Run})
 	}
 	s.r.Steps[i] = keep
 }

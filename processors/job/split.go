@@ -65,7 +65,7 @@ func (s *step) openBatch(i int, d *codecs.SplitProposed) {
 		Run: st.Run, Mode: "ledger", Policy: f.Policy, OnDeadline: f.OnDeadline, Labels: r.Labels,
 		Owner:     &codecs.Owner{Job: r.Job, Step: spec.Name, Key: r.Key, Type: r.Definition.Name},
 		MaxTotal:  f.MaxTotal,
-		Retention: s.m.retentionOf(r), OpenChildren: f.OpenChildren, Window: f.Window, Queue: f.Queue,
+		Retention: untilCollected, OpenChildren: f.OpenChildren, Window: f.Window, Queue: f.Queue,
 		Deadlines: &codecs.Deadlines{NoProgressFor: f.NoProgressFor},
 		Task: &codecs.TaskTemplate{Job: r.Job, Step: spec.Name, JobKey: r.Key, JobType: r.Definition.Name,
 			Customer: r.Customer, Priority: r.Priority, Retry: f.Retry, AttemptTimeout: f.AttemptTimeout},
@@ -77,11 +77,11 @@ func (s *step) openBatch(i int, d *codecs.SplitProposed) {
 		start.Deadlines.CompleteBy = st.StartedAt + f.CompleteBy
 	}
 	s.emit(codecs.Message{Topic: codecs.TopicControl, Key: st.Batch, Type: codecs.TypeBatchStart, Data: start, Due: true})
-	s.emit(codecs.Message{Topic: codecs.TopicControl, Key: st.Batch, Type: codecs.TypeBatchSeal, Due: true,
-		Data: &codecs.BatchSeal{Run: st.Run, Total: d.Total, PayloadDigest: d.Digest, Chunks: d.Chunks}})
-	if r.Paused {
+	if r.Paused { // before the seal, which would release the sub-jobs
 		s.toBatch(st.Batch, "pause", &codecs.CommandArgs{Run: st.Run})
 	}
+	s.emit(codecs.Message{Topic: codecs.TopicControl, Key: st.Batch, Type: codecs.TypeBatchSeal, Due: true,
+		Data: &codecs.BatchSeal{Run: st.Run, Total: d.Total, PayloadDigest: d.Digest, Chunks: d.Chunks}})
 }
 
 // dropChunks removes the manifest chunks of a proposal that did not win or is done with.
