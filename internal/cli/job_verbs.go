@@ -23,7 +23,7 @@ type jobVerb struct {
 func (a *app) jobVerbs() []*cobra.Command {
 	verbs := []jobVerb{
 		{name: "cancel", short: "Cancel a job: its open tasks get the outcome cancelled", example: "quiesce job cancel november --reason 'wrong input'"},
-		{name: "pause", short: "Pause a job: nothing is released, no step begins", example: "quiesce job pause november"},
+		{name: "pause", short: "Pause a job: nothing is released, no step begins, it does not end", example: "quiesce job pause november"},
 		{name: "resume", short: "Resume a paused job", example: "quiesce job resume november"},
 		{name: "redrive", short: "Open a new round of an ended job: what did not succeed runs again, the recorded tasks, not a new split",
 			example: "quiesce job redrive november"},

@@ -76,7 +76,7 @@ func (s *step) cancel(a *codecs.JobCommandArgs) string {
 	return ""
 }
 
-// pause starts no new step and stops the release of sub-jobs, until resume.
+// pause starts no new step, stops the release of sub-jobs, and puts the job's end off, until resume.
 func (s *step) pause(on bool) string {
 	r := s.r
 	if ended(r.State) {

@@ -5,8 +5,12 @@ import "github.com/quiesce/quiesce/codecs"
 // ended says whether a job's state absorbs everything but redrive.
 func ended(st codecs.JobState_Code) bool { return st >= codecs.JobState_completed }
 
-// finish ends the job once no step runs and none can start any more.
+// finish ends the job once no step runs and none can start any more. A paused one ends when it is resumed, unless its
+// deadline passes or it is cancelled.
 func (s *step) finish() {
+	if s.r.Paused {
+		return
+	}
 	state := codecs.JobState_completed
 	reason := ""
 	broken := s.broken()
