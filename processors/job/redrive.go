@@ -26,7 +26,7 @@ func (s *step) redrive(a *codecs.JobCommandArgs) string {
 			some = true
 		}
 	}
-	if !some {
+	if !some && (a.Step != "" || !s.stopped()) {
 		return fmt.Sprintf("/step: nothing to redrive in %q", a.Step)
 	}
 	follow := make([]bool, len(r.Steps))
@@ -52,6 +52,11 @@ func (s *step) redrive(a *codecs.JobCommandArgs) string {
 		s.toCustomer(ask)
 	}
 	return ""
+}
+
+// stopped says that the job itself ended early: it was cancelled, or expired, while it was paused and all its steps were done.
+func (s *step) stopped() bool {
+	return s.r.State == codecs.JobState_cancelled || s.r.State == codecs.JobState_expired
 }
 
 // reset makes step i run from the start when its predecessors are done.

@@ -73,6 +73,9 @@ func (s *step) openBatch(i int, d *codecs.SplitProposed) {
 	if !f.OpenChildren { // nothing is added to what was listed
 		start.MaxTotal = max(f.MaxTotal, d.Total)
 	}
+	if st.Round > 1 { // somebody may have redriven the batch of the old list past this job
+		start.ReuseOpen = "supersede"
+	}
 	if f.CompleteBy > 0 {
 		start.Deadlines.CompleteBy = st.StartedAt + f.CompleteBy
 	}
