@@ -39,7 +39,7 @@ type Config struct {
 	// Timing bounds the waits. Zero fields have the defaults documented there.
 	Timing Timing
 	// CacheBytes bounds the decoded rows kept, by the memory they take; each partition of the table has an equal part of
-	// it, whoever owns it. Rows of unfinished cuts are kept beyond it. Default 96 MiB.
+	// it, whoever owns it. Rows of unfinished cuts are kept beyond it. Default 64 MiB.
 	CacheBytes int
 	// ThroughGoka passes messages through goka's own loop instead of from the claim to the machine. Slower; for
 	// comparison. Default false.
@@ -97,7 +97,7 @@ func (c Config) WithDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	def(&c.CacheBytes, 96<<20)
+	def(&c.CacheBytes, 64<<20)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -33,7 +33,7 @@ type cut struct {
 const (
 	maxCutInputs   = 1 << 20
 	maxCutOutBytes = 16 << 20
-	maxCutWeight   = 16 << 20
+	maxCutWeight   = 32 << 20
 )
 
 func (c *cut) full() bool {
