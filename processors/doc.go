@@ -59,7 +59,7 @@
 //	machine config rules processor ready      what runs, and how; the switches of the tests
 //	group fetchers table gokaparts security client  goka, sarama and franz-go
 //	part accept cache outbox envelope         one ownership: inputs to rows
-//	cut flush gap status collect timers       one ownership: rows to topics
+//	cut flush gap status collect timers far   one ownership: rows to topics
 //	recover survey adopt position claim store env  taking over
 //
 // # Non-obvious

@@ -136,6 +136,10 @@ func (p *part) run(ctx context.Context) error {
 		if err := p.failed(); err != nil {
 			return err
 		}
+		if err := p.ripen(p.now()); err != nil {
+			p.fail(err)
+			return err
+		}
 		p.nudge(p.now())
 		c, wait, last := p.nextCut(time.Now())
 		if c != nil {

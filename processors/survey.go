@@ -46,7 +46,9 @@ func (s *surveyor) take(ctx context.Context, key, value []byte) error {
 	if s.glancer != nil && len(env.Spans) == 0 && env.Epoch == s.done.epoch {
 		if deadline, ok := s.glancer.Glance(row); ok {
 			s.settled, s.value = string(key), append(s.value[:0], value...)
-			s.timers.set(s.settled, deadline)
+			if !s.timers.far.add(s.settled, deadline, s.now()) {
+				s.timers.set(s.settled, deadline)
+			}
 			return nil
 		}
 	}

@@ -3,7 +3,9 @@ package processors
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -84,4 +86,52 @@ func TestSurveyKeepsWhatIsLeftToDelete(t *testing.T) {
 			require.Positive(t, m.loads["a"])
 		})
 	}
+}
+
+// TestFarDeadlinesWaitPacked: a settled row is no timer until its hour is near; then it is nudged if it still has a
+// deadline.
+func TestFarDeadlinesWaitPacked(t *testing.T) {
+	w := newWorld(1)
+	at := w.now.Add(5 * time.Hour)
+	deadline := func(key string, ms int64) {
+		w.produce(&codecs.Event{Type: codecs.TypeBatchCommand, ID: fmt.Sprint(w.end(wInput)), Data: &codecs.BatchCommand{Id: "c", Verb: "deadline",
+			Args: &codecs.CommandArgs{Deadlines: &codecs.Deadlines{SealBy: ms}}}}, key)
+	}
+	for _, key := range []string{"a", "b", "c", "near"} {
+		w.report(key, 1)
+		w.command(key, "collect")
+		deadline(key, at.UnixMilli())
+	}
+	deadline("near", w.now.Add(time.Minute).UnixMilli())
+	own := func() *part {
+		p, err := w.own(w.live(), newMemory(), glancing{newMarking()}, nil, rules{})
+		require.NoError(t, err)
+		require.NoError(t, w.feed(p, 1<<30))
+		require.NoError(t, settle(p))
+		return p
+	}
+	require.Len(t, own().timers.heap, 4, "rows that it has worked on itself")
+	p := own()
+	require.Len(t, p.timers.heap, 1)
+	require.Contains(t, p.timers.byKey, "near")
+
+	deadline("b", 0)
+	deadline("c", at.Add(time.Hour).UnixMilli())
+	require.NoError(t, w.feed(p, 1<<30))
+	require.NoError(t, settle(p))
+	require.NoError(t, p.ripen(w.now))
+	require.Len(t, p.timers.heap, 2, "near, and c")
+
+	w.now = at.Add(-30 * time.Minute)
+	require.NoError(t, p.ripen(w.now))
+	require.Contains(t, p.timers.byKey, "a")
+	require.NotContains(t, p.timers.byKey, "b", "it has no deadline any more")
+	require.Equal(t, at.Add(time.Hour).UnixMilli(), p.timers.byKey["c"].deadline)
+	p.nudge(w.now)
+	end := w.end(wInput)
+	w.now = at
+	p.nudge(w.now)
+	recs := w.log(wInput).recs[end:]
+	require.Len(t, recs, 2, "a, and near once more")
+	require.Equal(t, time.Hour, (&far{}).until(w.now))
 }

@@ -15,6 +15,7 @@ type timers struct {
 	byKey map[string]*timer
 	heap  timerHeap
 	rest  time.Time // none before it
+	far   far
 }
 
 type timer struct {
@@ -75,10 +76,11 @@ func (t *timers) due(now time.Time) (keys []string) {
 func (p *part) untilNudge(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.timers.heap) == 0 {
-		return time.Hour
+	wait := p.timers.far.until(now)
+	if len(p.timers.heap) > 0 {
+		wait = min(wait, max(p.timers.heap[0].next.Sub(now), p.timers.rest.Sub(now), 0))
 	}
-	return max(p.timers.heap[0].next.Sub(now), p.timers.rest.Sub(now), 0)
+	return wait
 }
 
 // nudge writes the nudges that are due to the own input topic.
