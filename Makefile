@@ -40,7 +40,7 @@ demo-invoices: build ## a job of three steps: orders, an invoice as PDF by mail 
 	  *) echo "the demo failed: exit code $$code"; exit 1;; \
 	esac
 
-bench: build ## measure latency and throughput beside a bare consumer and plain goka, as a table
+bench: build ## measure latency, throughput beside a bare consumer and plain goka, recovery, memory and fan-out, as tables
 	$(BIN)/quiesce bench all
 
 test: ## all tests that need nothing but Go (embedded broker), in a few minutes

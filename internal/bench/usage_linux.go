@@ -11,15 +11,17 @@ import (
 // usage is what the process and the machine have used so far.
 type usage struct {
 	at          time.Time
-	own         time.Duration // CPU of this process
+	own         time.Duration // CPU of this process and of its children that have ended
 	busy, total float64       // CPU ticks of the machine
 }
 
 func now() usage {
 	u := usage{at: time.Now()}
-	var r syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) == nil {
-		u.own = time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var r syscall.Rusage
+		if syscall.Getrusage(who, &r) == nil {
+			u.own += time.Duration(r.Utime.Nano() + r.Stime.Nano())
+		}
 	}
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {
