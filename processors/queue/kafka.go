@@ -63,7 +63,8 @@ func Open(ctx context.Context, cfg Config) (*Kafka, error) {
 	}
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(cfg.Bootstrap...), kgo.ConsumeTopics(cfg.topic()), kgo.ConsumerGroup(cfg.group()),
-		kgo.SessionTimeout(sessionTimeout), kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.SessionTimeout(sessionTimeout), kgo.HeartbeatInterval(sessionTimeout / 10), // others learn of a death by their next one
+		kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.OnOffsetsFetched(q.fetched), kgo.AdjustFetchOffsetsFn(q.adjust),
 		kgo.OnPartitionsRevoked(q.revoked), kgo.OnPartitionsLost(q.lost), kgo.BlockRebalanceOnPoll(),
 		kgo.FetchMaxWait(500 * time.Millisecond), kgo.ProducerLinger(0), kgo.RequiredAcks(kgo.AllISRAcks()),
