@@ -57,7 +57,7 @@ var none client.WriteOptions
 // start starts and seals a ledger batch.
 func (d *deployment) start(id string, total uint32) {
 	d.t.Helper()
-	_, err := d.Start(d.ctx, id, nil, none)
+	_, err := d.Start(d.ctx, id, &codecs.BatchStart{MaxTotal: total}, none)
 	require.NoError(d.t, err)
 	_, err = d.Seal(d.ctx, id, &codecs.BatchSeal{Total: total}, none)
 	require.NoError(d.t, err)

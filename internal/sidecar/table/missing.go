@@ -35,7 +35,6 @@ func (m *moment) missing(id string, from sidecar.Place, n int) (page sidecar.Mis
 		return page, nil
 	}
 	page.Count = s.Counts.Pending + s.Counts.Running
-	complete := func(ref batch.ChunkRef) bool { return ref.Ended >= ref.Tasks }
 	page.Next, err = m.walk(from, complete, func(ref batch.ChunkRef, c *batch.Chunk, at uint32) (next *sidecar.Place) {
 		whole, start := ref, at
 		if c == nil { // all of its tasks are alike

@@ -75,7 +75,12 @@ func (m *moment) tasks(outcomes []string, from sidecar.Place, n int) (page sidec
 	s, _ := m.row.Snapshot()
 	page.Run = s.Run
 	wanted := func(t batch.Task) bool { return len(outcomes) == 0 || slices.Contains(outcomes, word(t)) }
-	page.Next, err = m.walk(from, nil, func(ref batch.ChunkRef, c *batch.Chunk, at uint32) (next *sidecar.Place) {
+	ended := func(word string) bool { return word != wordPending && word != wordRunning }
+	var skip func(batch.ChunkRef) bool
+	if len(outcomes) > 0 && !slices.ContainsFunc(outcomes, ended) {
+		skip = complete
+	}
+	page.Next, err = m.walk(from, skip, func(ref batch.ChunkRef, c *batch.Chunk, at uint32) (next *sidecar.Place) {
 		if t, ok := alike(m.row, ref, c); ok && !wanted(t) {
 			return nil
 		}
@@ -93,6 +98,9 @@ func (m *moment) tasks(outcomes []string, from sidecar.Place, n int) (page sidec
 	})
 	return page, err
 }
+
+// complete says that every task of a chunk has an outcome.
+func complete(ref batch.ChunkRef) bool { return ref.Ended >= ref.Tasks }
 
 // alike returns the first task of a chunk that has no row: all others are like it.
 func alike(row *batch.Row, ref batch.ChunkRef, c *batch.Chunk) (t batch.Task, ok bool) {
