@@ -1135,7 +1135,7 @@ type BatchEnded struct {
 	State         State_Code             `protobuf:"varint,5,opt,name=state,proto3,enum=quiesce.v1.State_Code" json:"state,omitempty"`
 	Counts        *Counts                `protobuf:"bytes,6,opt,name=counts,proto3" json:"counts,omitempty"`
 	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
-	Refused       string                 `protobuf:"bytes,8,opt,name=refused,proto3" json:"refused,omitempty"` // why a redrive is refused; the other fields say what the batch is
+	Refused       string                 `protobuf:"bytes,8,opt,name=refused,proto3" json:"refused,omitempty"` // why a start or a redrive is refused; the other fields say what the batch is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -116,18 +116,21 @@ func (s *step) finishAt(off int64, state codecs.State_Code, closed codecs.Outcom
 
 // tellOwner sends the end of the batch to the job whose step it is, and to jobs that await it.
 func (s *step) tellOwner(l *life) {
-	o := l.Start.GetOwner()
-	if o.GetJob() != "" {
-		key := o.Key
-		if key == "" {
-			key = o.Job
-		}
-		s.tell(l, key, o.Step)
+	if o := l.Start.GetOwner(); o.GetJob() != "" {
+		s.tell(l, ownerKey(o), o.Step)
 	}
 	for _, key := range s.r.Watchers {
 		s.tell(l, key, "")
 	}
 	s.r.Watchers = nil
+}
+
+// ownerKey is the key of the job's row.
+func ownerKey(o *codecs.Owner) string {
+	if o.Key != "" {
+		return o.Key
+	}
+	return o.Job
 }
 
 func (s *step) tell(l *life, key, jobStep string) {

@@ -14,7 +14,7 @@ import (
 func (s *step) start(d *codecs.BatchStart) {
 	r := s.r
 	if reason := startFault(d); reason != "" {
-		s.reject(reason)
+		s.refuseStart(d, reason)
 		return
 	}
 	if l := r.life(d.Run, s.off); l != nil && l.Start != nil {
@@ -26,17 +26,26 @@ func (s *step) start(d *codecs.BatchStart) {
 		return
 	}
 	if r.run != nil && r.run.Run == d.Run && r.run.State == codecs.State_collected {
-		s.reject(fmt.Sprintf("run %s had no START for so long that its reports were forgotten: start another run", d.Run))
+		s.refuseStart(d, fmt.Sprintf("run %s had no START for so long that its reports were forgotten: start another run", d.Run))
 		return
 	}
 	if r.run != nil && r.run.Run != d.Run && r.run.Start != nil {
 		if reason := s.reuse(d); reason != "" {
-			s.reject(reason)
+			s.refuseStart(d, reason)
 			return
 		}
 	}
 	l := s.begin(d.Run)
 	s.open(l, clone(d))
+}
+
+// refuseStart rejects a START; the job that it is for hears of it, or it would wait for ever.
+func (s *step) refuseStart(d *codecs.BatchStart, reason string) {
+	s.reject(reason)
+	if o := d.Owner; o.GetJob() != "" {
+		s.out = append(s.out, codecs.Message{Topic: codecs.TopicJobs, Key: clip(ownerKey(o)), Type: codecs.TypeBatchEnded, Due: true, Trace: s.ev.Traceparent,
+			Data: &codecs.BatchEnded{Batch: s.r.Batch, Run: d.Run, Step: o.Step, Refused: clip(reason)}})
+	}
 }
 
 // startFault says why a START cannot be honoured; field values were checked when the record was decoded.

@@ -33,7 +33,7 @@ func (s *step) stepBatchEnded(i int, d *codecs.BatchEnded) {
 		return
 	}
 	if d.Refused != "" {
-		s.redriveRefused(i, d)
+		s.batchRefused(i, d)
 		return
 	}
 	state, ok := stepStateOf[d.State]
@@ -58,17 +58,22 @@ func (s *step) stepBatchEnded(i int, d *codecs.BatchEnded) {
 	}
 }
 
-// redriveRefused fails a step whose batch does not run again: it was collected, is inconsistent, or has no round left.
-func (s *step) redriveRefused(i int, d *codecs.BatchEnded) {
+// batchRefused fails a step whose batch does not run: its id belongs to somebody else; or it does not run again, because it
+// was collected, is inconsistent, or has no round left.
+func (s *step) batchRefused(i int, d *codecs.BatchEnded) {
 	st := s.r.Steps[i]
 	if ended(s.r.State) || st.State != codecs.StepState_running {
 		s.late()
 		return
 	}
+	verb := "redrive: "
+	if st.BatchRound == 1 {
+		verb = "start: "
+	}
 	if d.Round > 0 {
 		st.BatchRound = d.Round
 	}
-	s.endStep(i, codecs.StepState_failed, "redrive: "+d.Refused)
+	s.endStep(i, codecs.StepState_failed, verb+d.Refused)
 	s.advance()
 }
 
