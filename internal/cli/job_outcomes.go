@@ -62,12 +62,19 @@ func (a *app) writeOutcomes(ctx context.Context, c *client.Client, id client.Job
 	if err != nil {
 		return err
 	}
+	listed := map[string]uint32{}
 	for t, err := range c.JobTasks(ctx, id, step) {
 		if err != nil {
 			return err
 		}
+		listed[t.Step]++
 		if err := files.put(fileOf(t, released[t.Step]), t); err != nil {
 			return err
+		}
+	}
+	for _, s := range j.Steps {
+		if (step == "" || step == s.Step) && s.Counts != nil && listed[s.Step] != s.Counts.Total {
+			return fmt.Errorf("step %s of job %s has %d tasks, %d were listed: was its batch collected?", s.Step, id, s.Counts.Total, listed[s.Step])
 		}
 	}
 	counts, err := files.commit()

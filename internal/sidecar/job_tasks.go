@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -51,6 +52,12 @@ func (s *Server) listJobTasks(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	list := api.JobTaskList{Job: j.Job, Customer: j.Customer, Tasks: []api.JobTask{}}
+	if j.State != "collected" { // else the batches are gone
+		if err := s.awaitEnds(r.Context(), steps[min(from.step, len(steps)):]); err != nil {
+			s.failJob(w, r, err)
+			return
+		}
+	}
 	next, err := s.jobTasks(&list, steps, outcomes, from, limit)
 	if err != nil {
 		s.failJob(w, r, err)
@@ -81,6 +88,31 @@ func chosen(j *api.Job, name string) ([]api.JobStep, error) {
 		return nil, badParameter("step", "the job has no such step")
 	}
 	return j.Steps, nil
+}
+
+// awaitEnds waits until the view of batches has the ends that the job's row tells of: it follows another table, and may be
+// behind. Only a step with counts had a batch that ended.
+func (s *Server) awaitEnds(ctx context.Context, steps []api.JobStep) error {
+	for _, st := range steps {
+		if st.Batch == "" || st.EndedAt == 0 || st.Counts == nil || st.Counts.Total == 0 {
+			continue
+		}
+		t := target{table: s.cfg.Batches, key: st.Batch}
+		done, err := s.until(ctx, t, s.cfg.AtLeastTimeout, func() (bool, error) {
+			b, err := s.cfg.Batches.Get(st.Batch)
+			if errors.Is(err, ErrUnknown) {
+				return false, nil
+			}
+			return err == nil && b.Terminal && b.Run == st.Run && b.Round >= st.BatchRound, err
+		})
+		if err == nil && !done {
+			err = notYet("the end of batch " + st.Batch + " was not seen within " + s.cfg.AtLeastTimeout.String() + ": it is on its way, was collected, or has begun anew")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // jobTasks fills a page and says where the next one begins; nil = the end.

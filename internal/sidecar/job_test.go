@@ -114,6 +114,26 @@ func TestJobFromRequestToEnd(t *testing.T) {
 
 	j.post("/v1/batches/j-1.s2/reports", `{"items":[{"first":4,"outcome":"ok"}]}`).ok(202, nil)
 	require.Equal(t, "s1 completed, s2 completed_with_failures, s3 running", stepStates(j.show("j-1")))
+
+	// The view of batches may be behind that of jobs: the tasks of a step that has ended are those at its end.
+	state := ""
+	j.d.Change("j-1.s2", func(b *api.Batch) { state, b.State, b.Terminal = b.State, "sealed", false })
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		j.get("/v1/jobs/j-1/tasks?outcome=failed").ok(200, &tasks)
+	}()
+	require.Never(t, func() bool {
+		select {
+		case <-answered:
+			return true
+		default:
+			return false
+		}
+	}, 100*time.Millisecond, 10*time.Millisecond)
+	j.d.Change("j-1.s2", func(b *api.Batch) { b.State, b.Terminal = state, true })
+	<-answered
+	require.Len(t, tasks.Tasks, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() { j.get("/v1/jobs/j-1?wait=20s").ok(200, &got) })
 	j.says("j-1", codecs.TypeTaskCompleted, &codecs.TaskCompleted{Step: "s3", Round: 1, Outcome: codecs.OK})
