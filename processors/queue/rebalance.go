@@ -30,6 +30,7 @@ func (q *Kafka) fetched(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetch
 				"queue", q.cfg.Queue, "partition", id, "offset", offset)
 			offset, q.anew[id] = -1, true
 		}
+		q.forget(id)
 		q.parts[id] = &partition{progress: p, id: id, next: -1, running: map[int64]*Delivery{}}
 		if offset >= 0 {
 			q.parts[id].next = offset
@@ -80,6 +81,9 @@ func (q *Kafka) restart(p *partition, at int64) {
 // revoked interrupts what runs on the partitions that go to others, waits a little for it, and commits.
 func (q *Kafka) revoked(ctx context.Context, _ *kgo.Client, lost map[string][]int32) {
 	ids := lost[q.cfg.topic()]
+	if len(ids) == 0 { // cooperative: others come or go, nothing moves from here
+		return
+	}
 	q.mu.Lock()
 	for _, id := range ids {
 		if p := q.parts[id]; p != nil {
@@ -169,13 +173,21 @@ func (q *Kafka) drop(ids []int32) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, id := range ids {
-		if p := q.parts[id]; p != nil {
-			if len(p.running) > 0 {
-				q.alone = false
-			}
-			q.running -= len(p.running)
-			delete(q.parts, id)
-		}
+		q.forget(id)
 	}
 	q.notify()
+}
+
+// forget leaves nothing of a partition behind; q.mu is held.
+func (q *Kafka) forget(id int32) {
+	p := q.parts[id]
+	if p == nil {
+		return
+	}
+	q.interrupt(p)
+	if len(p.running) > 0 {
+		q.alone = false
+	}
+	q.running -= len(p.running)
+	delete(q.parts, id)
 }

@@ -132,7 +132,9 @@ func (q *Kafka) again(d *Delivery) {
 	if p := q.parts[d.part]; p != nil && p.running[d.offset] == d {
 		q.out(p, d)
 		p.uncount(d.offset)
-		q.push(p, d)
+		if q.closed.Err() == nil && d.ctx.Err() == nil { // else its partition goes to another member
+			q.push(p, d)
+		}
 		q.notify()
 	}
 }
